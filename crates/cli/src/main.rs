@@ -1,0 +1,2 @@
+//! The `puna` program.
+fn main() {}
