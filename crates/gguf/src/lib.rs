@@ -6,6 +6,7 @@
 mod array;
 mod bytes;
 mod cursor;
+mod encode;
 mod error;
 mod gguf;
 mod metadata;
@@ -13,6 +14,7 @@ mod parse;
 mod split;
 mod tensor;
 mod value;
+mod writer;
 
 pub use array::{Array, ScalarArray, StringArray};
 pub use bytes::SharedBytes;
@@ -21,6 +23,7 @@ pub use gguf::{Gguf, SourceFile};
 pub use metadata::Metadata;
 pub use parse::MAX_ARRAY_DEPTH;
 pub use puna_quant::ElementType;
-pub use split::SplitName;
+pub use split::{SplitLimit, SplitName};
 pub use tensor::{MAX_DIMENSIONS, TensorInfo};
 pub use value::{GgufString, Value, ValueType};
+pub use writer::{GgufWriter, MAX_TENSOR_NAME_BYTES};

@@ -17,6 +17,8 @@ use crate::value::{GgufString, Value, ValueType};
 
 /// The first four bytes of every file.
 pub(crate) const MAGIC: [u8; 4] = *b"GGUF";
+/// The key of the architecture.
+pub(crate) const ARCHITECTURE_KEY: &str = "general.architecture";
 /// The key of the alignment.
 pub(crate) const ALIGNMENT_KEY: &str = "general.alignment";
 /// The alignment of a file that has no such key.
@@ -61,7 +63,7 @@ pub(crate) fn parse(source: &Arc<Source>, part: usize) -> Result<ParsedFile, Ggu
         entries.push(read_entry(&mut cursor, source, index)?);
     }
     let metadata = Metadata::from_entries(entries)?;
-    metadata.str("general.architecture")?;
+    metadata.str(ARCHITECTURE_KEY)?;
     let alignment = alignment_of(&metadata)?;
 
     let mut tensors = Vec::with_capacity(tensor_count.min(RESERVE) as usize);
@@ -108,9 +110,7 @@ fn not_gguf(bytes: &[u8]) -> GgufError {
         [] => " (the file is empty)",
         [b'<', ..] => "; it looks like a web page: the download went wrong",
         [b'P', b'K', 3, 4, ..] => "; it looks like a PyTorch checkpoint: convert it first",
-        [b'l', b'm', b'g', b'g', ..]
-        | [b'f', b'm', b'g', b'g', ..]
-        | [b't', b'j', b'g', b'g', ..] => {
+        [b'l' | b'f', b'm', b'g', b'g', ..] | [b't', b'j', b'g', b'g', ..] => {
             "; it is a GGML file, older than GGUF: convert the model again"
         }
         [_, _, _, _, _, _, _, _, b'{', ..] => {

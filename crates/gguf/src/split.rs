@@ -81,6 +81,57 @@ impl SplitName {
     }
 }
 
+/// Where [`GgufWriter::split`](crate::GgufWriter::split) begins a new file.
+#[derive(Clone, Debug)]
+pub struct SplitLimit {
+    max_bytes: Option<u64>,
+    max_tensors: Option<usize>,
+    pub(crate) metadata_alone: bool,
+}
+
+impl SplitLimit {
+    /// At most this many bytes of tensor data in each file, padding included; a larger tensor gets a file of
+    /// its own.
+    pub fn bytes(max_bytes: u64) -> Self {
+        Self {
+            max_bytes: Some(max_bytes),
+            max_tensors: None,
+            metadata_alone: false,
+        }
+    }
+
+    /// At most this many tensors in each file.
+    pub fn tensors(max_tensors: usize) -> Self {
+        Self {
+            max_bytes: None,
+            max_tensors: Some(max_tensors),
+            metadata_alone: false,
+        }
+    }
+
+    /// Keeps the first file free of tensors, so that the metadata can be fetched without them.
+    #[must_use]
+    pub fn metadata_alone(mut self) -> Self {
+        self.metadata_alone = true;
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), GgufError> {
+        if self.max_bytes == Some(0) || self.max_tensors == Some(0) {
+            return Err(GgufError::BadSplit {
+                problem: "the limit is 0",
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a file of `tensors` tensors may take one more that makes it `bytes` long.
+    pub(crate) fn allows(&self, bytes: u64, tensors: usize) -> bool {
+        self.max_bytes.is_none_or(|max| bytes <= max)
+            && self.max_tensors.is_none_or(|max| tensors < max)
+    }
+}
+
 /// The files that belong to `path`, in order: all of a split set whichever of them is given, or the path
 /// alone. Names files that are not there before any is opened.
 pub(crate) fn files_of(path: &Path) -> Result<Vec<PathBuf>, GgufError> {
