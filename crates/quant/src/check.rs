@@ -77,3 +77,59 @@ fn first<'a>(
 ) -> Option<usize> {
     blocks.position(bad)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_block_with_a_bad_scale_is_found() {
+        let infinite_f16 = 0x7c00u16.to_le_bytes();
+        let nan_f16 = 0xfe00u16.to_le_bytes();
+        let nan_bf16 = 0x7fc0u16.to_le_bytes();
+        let infinite_f32 = f32::NEG_INFINITY.to_le_bytes();
+        let nan_f64 = f64::NAN.to_le_bytes();
+        let cases: &[(ElementType, usize, &[u8])] = &[
+            (ElementType::F16, 0, &infinite_f16),
+            (ElementType::BF16, 0, &nan_bf16),
+            (ElementType::F32, 0, &infinite_f32),
+            (ElementType::F64, 0, &nan_f64),
+            (ElementType::Q4_0, 0, &nan_f16),
+            (ElementType::Q4_1, 2, &infinite_f16),
+            (ElementType::Q5_0, 0, &nan_f16),
+            (ElementType::Q5_1, 2, &nan_f16),
+            (ElementType::Q8_0, 0, &infinite_f16),
+            (ElementType::Q8_1, 0, &infinite_f16),
+            (ElementType::Q2_K, 80, &nan_f16),
+            (ElementType::Q2_K, 82, &nan_f16),
+            (ElementType::Q3_K, 108, &nan_f16),
+            (ElementType::Q4_K, 0, &nan_f16),
+            (ElementType::Q4_K, 2, &nan_f16),
+            (ElementType::Q5_K, 2, &nan_f16),
+            (ElementType::Q6_K, 208, &nan_f16),
+            (ElementType::Q8_K, 0, &infinite_f32),
+            (ElementType::IQ4_NL, 0, &nan_f16),
+            (ElementType::IQ4_XS, 0, &nan_f16),
+            (ElementType::MXFP4, 0, &[0xff]),
+        ];
+        for &(t, offset, bad) in cases {
+            let size = t.block_bytes();
+            // 0x3b is a finite number in every format, whatever surrounds it.
+            let mut bytes = vec![0x3b; 5 * size];
+            assert_eq!(first_non_finite(t, &bytes), None, "{t}");
+            for block in [4, 2] {
+                bytes[block * size + offset..][..bad.len()].copy_from_slice(bad);
+                assert_eq!(first_non_finite(t, &bytes), Some(block), "{t}");
+            }
+        }
+    }
+
+    #[test]
+    fn integers_have_nothing_to_check_and_quants_are_not_mistaken_for_scales() {
+        assert_eq!(first_non_finite(ElementType::I32, &[0xff; 64]), None);
+        let mut block = [0xff; 18];
+        block[..2].fill(0);
+        assert_eq!(first_non_finite(ElementType::Q4_0, &block), None);
+        assert_eq!(first_non_finite(ElementType::Q4_0, &block[..17]), None);
+    }
+}

@@ -32,34 +32,60 @@ pub trait Codec: Sync {
     fn scale_fields(&self) -> &'static [ScaleField];
 }
 
+/// Something to be done with the arithmetic of a type that is known only at run time, compiled once per type: a kernel that
+/// calls [`Codec::dot`] in a loop has it inlined and compiled for the CPU features of its own `#[target_feature]` function.
+pub trait CodecVisitor {
+    /// What comes out.
+    type Output;
+
+    /// Does it.
+    fn visit<C: Codec>(self, codec: &'static C) -> Self::Output;
+}
+
+/// Gives out the codec as a trait object.
+struct AsObject;
+
+impl CodecVisitor for AsObject {
+    type Output = &'static dyn Codec;
+
+    fn visit<C: Codec>(self, codec: &'static C) -> Self::Output {
+        codec
+    }
+}
+
 impl ElementType {
     /// The arithmetic of this type; `None` for types that GGUF knows and this engine does not support yet.
-    #[inline]
     pub fn codec(self) -> Option<&'static dyn Codec> {
+        self.visit_codec(AsObject)
+    }
+
+    /// Calls the visitor with the arithmetic of this type; `None` as for [`codec`](Self::codec). This is the list of what is supported.
+    #[inline]
+    pub fn visit_codec<V: CodecVisitor>(self, visitor: V) -> Option<V::Output> {
         Some(match self {
-            Self::F32 => &dense::F32,
-            Self::F16 => &dense::F16,
-            Self::BF16 => &dense::BF16,
-            Self::F64 => &dense::F64,
-            Self::I8 => &dense::I8,
-            Self::I16 => &dense::I16,
-            Self::I32 => &dense::I32,
-            Self::I64 => &dense::I64,
-            Self::Q4_0 => &types::Q4_0,
-            Self::Q4_1 => &types::Q4_1,
-            Self::Q5_0 => &types::Q5_0,
-            Self::Q5_1 => &types::Q5_1,
-            Self::Q8_0 => &types::Q8_0,
-            Self::Q8_1 => &types::Q8_1,
-            Self::Q2_K => &types::Q2_K,
-            Self::Q3_K => &types::Q3_K,
-            Self::Q4_K => &types::Q4_K,
-            Self::Q5_K => &types::Q5_K,
-            Self::Q6_K => &types::Q6_K,
-            Self::Q8_K => &types::Q8_K,
-            Self::IQ4_NL => &types::IQ4_NL,
-            Self::IQ4_XS => &types::IQ4_XS,
-            Self::MXFP4 => &types::MXFP4,
+            Self::F32 => visitor.visit(&dense::F32),
+            Self::F16 => visitor.visit(&dense::F16),
+            Self::BF16 => visitor.visit(&dense::BF16),
+            Self::F64 => visitor.visit(&dense::F64),
+            Self::I8 => visitor.visit(&dense::I8),
+            Self::I16 => visitor.visit(&dense::I16),
+            Self::I32 => visitor.visit(&dense::I32),
+            Self::I64 => visitor.visit(&dense::I64),
+            Self::Q4_0 => visitor.visit(&types::Q4_0),
+            Self::Q4_1 => visitor.visit(&types::Q4_1),
+            Self::Q5_0 => visitor.visit(&types::Q5_0),
+            Self::Q5_1 => visitor.visit(&types::Q5_1),
+            Self::Q8_0 => visitor.visit(&types::Q8_0),
+            Self::Q8_1 => visitor.visit(&types::Q8_1),
+            Self::Q2_K => visitor.visit(&types::Q2_K),
+            Self::Q3_K => visitor.visit(&types::Q3_K),
+            Self::Q4_K => visitor.visit(&types::Q4_K),
+            Self::Q5_K => visitor.visit(&types::Q5_K),
+            Self::Q6_K => visitor.visit(&types::Q6_K),
+            Self::Q8_K => visitor.visit(&types::Q8_K),
+            Self::IQ4_NL => visitor.visit(&types::IQ4_NL),
+            Self::IQ4_XS => visitor.visit(&types::IQ4_XS),
+            Self::MXFP4 => visitor.visit(&types::MXFP4),
             Self::IQ2_XXS
             | Self::IQ2_XS
             | Self::IQ2_S

@@ -22,6 +22,6 @@ pub use activation::{
     quantize_q8_block32, quantize_q8_block256,
 };
 pub use check::{ScaleField, ScaleKind, first_non_finite};
-pub use codec::{Codec, dequantize, dot, quantize};
+pub use codec::{Codec, CodecVisitor, dequantize, dot, quantize};
 pub use element_type::ElementType;
 pub use error::QuantError;

@@ -101,7 +101,7 @@ impl Codec for F32 {
         ActivationKind::F32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         dot(self.element_type(), row, x, f32::from_le_bytes)
     }
@@ -135,7 +135,7 @@ impl Codec for F16 {
         ActivationKind::F32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         dot(self.element_type(), row, x, |b| {
             f16_to_f32(u16::from_le_bytes(b))
@@ -173,7 +173,7 @@ impl Codec for BF16 {
         ActivationKind::F32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         dot(self.element_type(), row, x, |b| {
             bf16_to_f32(u16::from_le_bytes(b))
@@ -205,7 +205,7 @@ impl Codec for F64 {
         ActivationKind::F32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         dot(self.element_type(), row, x, |b| {
             f64::from_le_bytes(b) as f32
@@ -237,7 +237,7 @@ impl Codec for I8 {
         ActivationKind::F32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         dot(self.element_type(), row, x, |b| {
             f32::from(i8::from_le_bytes(b))
@@ -268,7 +268,7 @@ impl Codec for I16 {
         ActivationKind::F32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         dot(self.element_type(), row, x, |b| {
             f32::from(i16::from_le_bytes(b))
@@ -299,7 +299,7 @@ impl Codec for I32 {
         ActivationKind::F32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         dot(self.element_type(), row, x, |b| {
             i32::from_le_bytes(b) as f32
@@ -330,7 +330,7 @@ impl Codec for I64 {
         ActivationKind::F32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         dot(self.element_type(), row, x, |b| {
             i64::from_le_bytes(b) as f32

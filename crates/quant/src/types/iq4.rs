@@ -78,7 +78,7 @@ impl Codec for IQ4_NL {
         ActivationKind::Q8Block32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         block32::dot_symmetric(self.element_type(), row, x, unpack_nl)
     }
@@ -102,7 +102,7 @@ impl Codec for IQ4_XS {
         ActivationKind::Q8Block256
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         block256::dot_symmetric(self.element_type(), row, x, unpack_xs)
     }

@@ -53,7 +53,7 @@ impl Codec for Q3_K {
         ActivationKind::Q8Block256
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         block256::dot_symmetric(self.element_type(), row, x, unpack)
     }

@@ -48,7 +48,7 @@ impl Codec for Q6_K {
         ActivationKind::Q8Block256
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         block256::dot_symmetric(self.element_type(), row, x, unpack)
     }

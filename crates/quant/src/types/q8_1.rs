@@ -32,7 +32,7 @@ impl Codec for Q8_1 {
         ActivationKind::Q8Block32
     }
 
-    #[inline]
+    #[inline(always)]
     fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
         block32::dot_symmetric(self.element_type(), row, x, unpack)
     }
