@@ -79,7 +79,12 @@ impl GraphBuilder {
     pub fn embed(&mut self, table: &Weight, scale: f32) -> ValueId {
         let features = table.cols();
         let table = self.weight(table);
-        self.push(Op::Embed(Embed { table, scale }), &[], Rows::Tokens, features)
+        self.push(
+            Op::Embed(Embed { table, scale }),
+            &[],
+            Rows::Tokens,
+            features,
+        )
     }
 
     /// `x` times the matrix, plus the bias: `[rows of x, weight.rows]`.

@@ -84,7 +84,12 @@ impl Graph {
     /// How often each value is read, the result counting once.
     pub fn use_counts(&self) -> Vec<u32> {
         let mut uses = vec![0; self.nodes.len()];
-        for input in self.nodes.iter().flat_map(|n| &n.inputs).chain(&self.output) {
+        for input in self
+            .nodes
+            .iter()
+            .flat_map(|n| &n.inputs)
+            .chain(&self.output)
+        {
             uses[input.index()] += 1;
         }
         uses

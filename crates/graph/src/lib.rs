@@ -18,7 +18,9 @@ mod weight;
 pub use backend::{Backend, BackendError, Plan, PlanOptions};
 pub use batch::{Batch, PageId, Run};
 pub use builder::GraphBuilder;
-pub use cache::{CacheLayer, CacheLayout, CacheMemory, CacheType, LayerGroup, PAGE_POSITIONS, Reach};
+pub use cache::{
+    CacheLayer, CacheLayout, CacheMemory, CacheType, LayerGroup, PAGE_POSITIONS, Reach,
+};
 pub use error::GraphError;
 pub use graph::{Graph, LayerId, Node, Rows, Shape, ValueId};
 pub use ops::Op;

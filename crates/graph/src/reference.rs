@@ -16,8 +16,8 @@ pub fn run(graph: &Graph, tokens: &[u32], outputs: &[u32]) -> Result<Vec<Vec<f64
             Rows::Tokens => tokens.len(),
             Rows::Outputs => outputs.len(),
         };
-        if let Op::Linear(ops::Linear { weight, .. })
-        | Op::Embed(ops::Embed { table: weight, .. }) = &node.op
+        if let Op::Linear(ops::Linear { weight, .. }) | Op::Embed(ops::Embed { table: weight, .. }) =
+            &node.op
             && !matrices.contains_key(&weight.0)
         {
             matrices.insert(weight.0, dequantize(graph.weight(*weight))?);
@@ -31,9 +31,14 @@ pub fn run(graph: &Graph, tokens: &[u32], outputs: &[u32]) -> Result<Vec<Vec<f64
                     let start = tokens[row] as usize * n;
                     let table = &matrices[&op.table.0];
                     let row = table.get(start..start + n);
-                    op.reference(row.ok_or_else(|| fail("embed", "token outside of the table".into()))?)
+                    op.reference(
+                        row.ok_or_else(|| fail("embed", "token outside of the table".into()))?,
+                    )
                 }
-                Op::Linear(op) => op.reference(&matrices[&op.weight.0], input(0, row)),
+                Op::Linear(op) => {
+                    let scale = graph.weight(op.weight).scale();
+                    op.reference(&matrices[&op.weight.0], scale, input(0, row))
+                }
                 Op::Norm(op) => op.reference(input(0, row)),
                 Op::Add(_) => ops::Add::reference(input(0, row), input(1, row)),
                 Op::Mul(_) => ops::Mul::reference(input(0, row), input(1, row)),
@@ -51,16 +56,23 @@ pub fn run(graph: &Graph, tokens: &[u32], outputs: &[u32]) -> Result<Vec<Vec<f64
         }
         values.push(result);
     }
-    let output = graph.output().ok_or_else(|| fail("graph", "no output".into()))?;
+    let output = graph
+        .output()
+        .ok_or_else(|| fail("graph", "no output".into()))?;
     Ok(values.swap_remove(output.index()))
 }
 
 fn dequantize(weight: &Weight) -> Result<Vec<f32>, GraphError> {
-    let fail = |reason| GraphError::Attribute { op: "dequantize", reason };
-    let codec = weight
-        .element_type()
-        .codec()
-        .ok_or_else(|| fail(format!("type {} is not supported yet", weight.element_type().name())))?;
+    let fail = |reason| GraphError::Attribute {
+        op: "dequantize",
+        reason,
+    };
+    let codec = weight.element_type().codec().ok_or_else(|| {
+        fail(format!(
+            "type {} is not supported yet",
+            weight.element_type().name()
+        ))
+    })?;
     let mut out = vec![0.0; weight.rows() * weight.cols()];
     codec
         .dequantize(weight.bytes(), &mut out)

@@ -20,6 +20,7 @@ pub struct Weight {
     cols: usize,
     owner: SharedBytes,
     range: Range<usize>,
+    scale: f32,
 }
 
 impl Weight {
@@ -55,6 +56,7 @@ impl Weight {
             cols,
             owner,
             range,
+            scale: 1.0,
         })
     }
 
@@ -85,6 +87,16 @@ impl Weight {
         })
     }
 
+    /// The same matrix with a factor on every product, as some files keep beside a tensor.
+    #[must_use]
+    pub fn with_scale(self, scale: f32) -> Self {
+        Self { scale, ..self }
+    }
+
+    /// Factor on every product, 1 for most files.
+    pub fn scale(&self) -> f32 {
+        self.scale
+    }
     /// Name in the model file.
     pub fn name(&self) -> &str {
         &self.name

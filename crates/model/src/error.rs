@@ -66,7 +66,9 @@ pub enum ModelError {
         element_type: &'static str,
     },
     /// A block scale is infinite or not a number.
-    #[error("tensor `{tensor}`: block {block} has an infinite scale or one that is not a number; the file is damaged or badly quantized")]
+    #[error(
+        "tensor `{tensor}`: block {block} has an infinite scale or one that is not a number; the file is damaged or badly quantized"
+    )]
     NonFinite {
         /// The tensor.
         tensor: String,
@@ -86,13 +88,20 @@ fn tensor_list(missing: &[String], unknown: &[String]) -> String {
         (!names.is_empty()).then(|| {
             let shown: Vec<_> = names.iter().take(20).map(|n| format!("`{n}`")).collect();
             let more = names.len().saturating_sub(20);
-            let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let tail = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             format!("{} {what}: {}{tail}", names.len(), shown.join(", "))
         })
     };
-    let parts: Vec<_> = [list("tensors missing", missing), list("tensors unknown to the architecture", unknown)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let parts: Vec<_> = [
+        list("tensors missing", missing),
+        list("tensors unknown to the architecture", unknown),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     parts.join("; ")
 }

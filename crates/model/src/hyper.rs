@@ -35,8 +35,17 @@ impl<'a> Keys<'a> {
         format!("{}.{key}", self.prefix)
     }
 
-    fn invalid(&self, key: &str, found: impl ToString, expected: impl Into<String>) -> ModelError {
-        ModelError::InvalidKey { key: self.full(key), found: found.to_string(), expected: expected.into() }
+    fn invalid(
+        &self,
+        key: &str,
+        found: impl std::fmt::Display,
+        expected: impl Into<String>,
+    ) -> ModelError {
+        ModelError::InvalidKey {
+            key: self.full(key),
+            found: found.to_string(),
+            expected: expected.into(),
+        }
     }
 
     /// A size, zero standing for absent as some writers do.
@@ -53,7 +62,9 @@ impl<'a> Keys<'a> {
         match (self.size(key)?, self.metadata.get(&self.full(key))) {
             (Some(n), _) => Ok(n),
             (None, Some(_)) => Err(self.invalid(key, 0, "a positive number")),
-            (None, None) => Err(ModelError::MissingKey { key: self.full(key) }),
+            (None, None) => Err(ModelError::MissingKey {
+                key: self.full(key),
+            }),
         }
     }
 
@@ -81,9 +92,15 @@ impl<'a> Keys<'a> {
         if !matches!(self.metadata.get(&full), Some(puna_gguf::Value::Array(_))) {
             return Ok(self.size(key)?.map(|n| vec![n; layers]));
         }
-        let Some(values) = self.metadata.integers(&full)? else { return Ok(None) };
+        let Some(values) = self.metadata.integers(&full)? else {
+            return Ok(None);
+        };
         if values.len() != layers {
-            return Err(self.invalid(key, format!("{} values", values.len()), format!("{layers}, one per layer")));
+            return Err(self.invalid(
+                key,
+                format!("{} values", values.len()),
+                format!("{layers}, one per layer"),
+            ));
         }
         let sizes = values.iter().map(|n| match u64::try_from(*n) {
             Ok(n @ 1..=MAX_SIZE) => Ok(n as usize),
@@ -130,10 +147,14 @@ impl HyperParameters {
         let per_layer = |key: &str| keys.per_layer(key, block_count);
         let missing = |key: &str| match keys.metadata.get(&keys.full(key)) {
             Some(_) => keys.invalid(key, 0, "a positive number"),
-            None => ModelError::MissingKey { key: keys.full(key) },
+            None => ModelError::MissingKey {
+                key: keys.full(key),
+            },
         };
-        let head_count = per_layer("attention.head_count")?.ok_or_else(|| missing("attention.head_count"))?;
-        let head_count_kv = per_layer("attention.head_count_kv")?.unwrap_or_else(|| head_count.clone());
+        let head_count =
+            per_layer("attention.head_count")?.ok_or_else(|| missing("attention.head_count"))?;
+        let head_count_kv =
+            per_layer("attention.head_count_kv")?.unwrap_or_else(|| head_count.clone());
         for (layer, (q, kv)) in head_count.iter().zip(&head_count_kv).enumerate() {
             if q % kv != 0 {
                 let expected = format!("a divisor of the {q} heads of layer {layer}");
@@ -144,14 +165,19 @@ impl HyperParameters {
         let key_length = keys.size("attention.key_length")?.unwrap_or(head_dim);
         let value_length = keys.size("attention.value_length")?.unwrap_or(head_dim);
         if key_length == 0 || value_length == 0 {
-            return Err(keys.invalid("attention.head_count", head_count[0], format!("at most {embedding_length}")));
+            return Err(keys.invalid(
+                "attention.head_count",
+                head_count[0],
+                format!("at most {embedding_length}"),
+            ));
         }
         let rope_dims = keys.size("rope.dimension_count")?.unwrap_or(key_length);
         Ok(Self {
             context_length: keys.required_size("context_length")?,
             embedding_length,
             block_count,
-            feed_forward_length: per_layer("feed_forward_length")?.ok_or_else(|| missing("feed_forward_length"))?,
+            feed_forward_length: per_layer("feed_forward_length")?
+                .ok_or_else(|| missing("feed_forward_length"))?,
             head_count,
             head_count_kv,
             key_length,
@@ -162,9 +188,21 @@ impl HyperParameters {
     }
 
     /// Rotary positions as the metadata describe them, with base frequency and scaling from the plain keys.
-    pub fn rope(&self, keys: &Keys<'_>, order: RopeOrder, factors: Option<Vector>) -> Result<Rope, ModelError> {
+    pub fn rope(
+        &self,
+        keys: &Keys<'_>,
+        order: RopeOrder,
+        factors: Option<Vector>,
+    ) -> Result<Rope, ModelError> {
         let base = keys.nonzero_float("rope.freq_base")?.unwrap_or(10_000.0);
-        Ok(Rope { head_dim: self.key_length, dims: self.rope_dims, order, base, scaling: self.rope_scaling(keys)?, factors })
+        Ok(Rope {
+            head_dim: self.key_length,
+            dims: self.rope_dims,
+            order,
+            base,
+            scaling: self.rope_scaling(keys)?,
+            factors,
+        })
     }
 
     fn rope_scaling(&self, keys: &Keys<'_>) -> Result<RopeScaling, ModelError> {
@@ -181,13 +219,30 @@ impl HyperParameters {
             "none" | "linear" | "longrope" => RopeScaling::None,
             "yarn" => RopeScaling::Yarn {
                 factor,
-                original_context: keys.size("rope.scaling.original_context_length")?.unwrap_or(self.context_length) as u32,
-                ext_factor: keys.float("rope.scaling.yarn_ext_factor")?.filter(|x| *x >= 0.0).unwrap_or(1.0),
-                attn_factor: keys.nonzero_float("rope.scaling.attn_factor")?.unwrap_or(1.0),
-                beta_fast: keys.nonzero_float("rope.scaling.yarn_beta_fast")?.unwrap_or(32.0),
-                beta_slow: keys.nonzero_float("rope.scaling.yarn_beta_slow")?.unwrap_or(1.0),
+                original_context: keys
+                    .size("rope.scaling.original_context_length")?
+                    .unwrap_or(self.context_length) as u32,
+                ext_factor: keys
+                    .float("rope.scaling.yarn_ext_factor")?
+                    .filter(|x| *x >= 0.0)
+                    .unwrap_or(1.0),
+                attn_factor: keys
+                    .nonzero_float("rope.scaling.attn_factor")?
+                    .unwrap_or(1.0),
+                beta_fast: keys
+                    .nonzero_float("rope.scaling.yarn_beta_fast")?
+                    .unwrap_or(32.0),
+                beta_slow: keys
+                    .nonzero_float("rope.scaling.yarn_beta_slow")?
+                    .unwrap_or(1.0),
             },
-            other => return Err(keys.invalid("rope.scaling.type", other, "none, linear, yarn or longrope")),
+            other => {
+                return Err(keys.invalid(
+                    "rope.scaling.type",
+                    other,
+                    "none, linear, yarn or longrope",
+                ));
+            }
         })
     }
 }

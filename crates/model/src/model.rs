@@ -33,10 +33,17 @@ impl Model {
     /// [`ModelError`], naming the key or the tensor that is wrong.
     pub fn load(gguf: &Arc<Gguf>, options: &LoadOptions) -> Result<Self, ModelError> {
         const KEY: &str = "general.architecture";
-        let name = gguf.metadata().str(KEY)?.ok_or_else(|| ModelError::MissingKey { key: KEY.into() })?;
+        let name = gguf
+            .metadata()
+            .str(KEY)?
+            .ok_or_else(|| ModelError::MissingKey { key: KEY.into() })?;
         let architecture = arch::find(name)?;
         let mut loader = Loader::new(gguf, architecture, options)?;
         let graph = (architecture.build)(&mut loader)?;
-        Ok(Self { architecture: architecture.name, hyper: loader.hyper().clone(), graph })
+        Ok(Self {
+            architecture: architecture.name,
+            hyper: loader.hyper().clone(),
+            graph,
+        })
     }
 }

@@ -73,14 +73,19 @@ impl TensorSpec {
                 let number = name.strip_prefix(head)?.strip_suffix(tail)?;
                 let canonical = !number.is_empty() && (number == "0" || !number.starts_with('0'));
                 let digits = number.bytes().all(|b| b.is_ascii_digit());
-                (canonical && digits).then(|| number.parse().ok())?.map(Some)
+                (canonical && digits)
+                    .then(|| number.parse().ok())?
+                    .map(Some)
             }
         }
     }
 
     /// Name in the GGUF file for `layer`.
     pub fn name(&self, layer: Option<usize>) -> String {
-        layer.map_or_else(|| self.gguf.to_owned(), |i| self.gguf.replace("{i}", &i.to_string()))
+        layer.map_or_else(
+            || self.gguf.to_owned(),
+            |i| self.gguf.replace("{i}", &i.to_string()),
+        )
     }
 
     /// Whether there is one per layer.
@@ -90,13 +95,33 @@ impl TensorSpec {
 }
 
 /// A tensor that every file has.
-pub const fn required(gguf: &'static str, hugging_face: &'static str, shape: &'static [Size]) -> TensorSpec {
-    TensorSpec { gguf, hugging_face, shape, transform: Transform::None, required: true }
+pub const fn required(
+    gguf: &'static str,
+    hugging_face: &'static str,
+    shape: &'static [Size],
+) -> TensorSpec {
+    TensorSpec {
+        gguf,
+        hugging_face,
+        shape,
+        transform: Transform::None,
+        required: true,
+    }
 }
 
 /// A tensor that some files have.
-pub const fn optional(gguf: &'static str, hugging_face: &'static str, shape: &'static [Size]) -> TensorSpec {
-    TensorSpec { gguf, hugging_face, shape, transform: Transform::None, required: false }
+pub const fn optional(
+    gguf: &'static str,
+    hugging_face: &'static str,
+    shape: &'static [Size],
+) -> TensorSpec {
+    TensorSpec {
+        gguf,
+        hugging_face,
+        shape,
+        transform: Transform::None,
+        required: false,
+    }
 }
 
 #[cfg(test)]
@@ -117,7 +142,10 @@ mod tests {
         ] {
             assert_eq!(spec.matches(name), expected, "{name}");
         }
-        assert_eq!(required("output.weight", "", &[]).matches("output.weight"), Some(None));
+        assert_eq!(
+            required("output.weight", "", &[]).matches("output.weight"),
+            Some(None)
+        );
         assert_eq!(spec.name(Some(7)), "blk.7.attn_q.weight");
     }
 }

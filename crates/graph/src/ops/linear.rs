@@ -2,7 +2,7 @@
 
 use crate::{GraphError, Vector, Weight, WeightId};
 
-/// `out[r] = sum over c of weight[r, c] * x[c] + bias[r]`
+/// `out[r] = (sum over c of weight[r, c] * x[c]) * weight.scale + bias[r]`
 #[derive(Clone, Debug)]
 pub struct Linear {
     /// `[out features, in features]`.
@@ -33,13 +33,13 @@ impl Linear {
     }
 
     /// `weight` is dequantized, row-major.
-    pub(crate) fn reference(&self, weight: &[f32], x: &[f64]) -> Vec<f64> {
+    pub(crate) fn reference(&self, weight: &[f32], scale: f32, x: &[f64]) -> Vec<f64> {
         weight
             .chunks_exact(x.len())
             .enumerate()
             .map(|(r, row)| {
                 let dot: f64 = row.iter().zip(x).map(|(w, x)| f64::from(*w) * x).sum();
-                dot + self.bias.as_ref().map_or(0.0, |b| f64::from(b.data[r]))
+                dot * f64::from(scale) + self.bias.as_ref().map_or(0.0, |b| f64::from(b.data[r]))
             })
             .collect()
     }

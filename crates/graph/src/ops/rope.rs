@@ -105,8 +105,8 @@ impl Rope {
                     return (interpolated, f64::from(attn_factor));
                 }
                 let dim = |rotations: f32| {
-                    let turns =
-                        f64::from(original_context) / (f64::from(rotations) * 2.0 * std::f64::consts::PI);
+                    let turns = f64::from(original_context)
+                        / (f64::from(rotations) * 2.0 * std::f64::consts::PI);
                     n * turns.ln() / (2.0 * base.ln())
                 };
                 let low = dim(beta_fast).floor().max(0.0);

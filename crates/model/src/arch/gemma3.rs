@@ -6,7 +6,7 @@ use crate::{
     Loader, ModelError,
     Size::{AttentionOut, Embedding, FeedForward, KeyDim, Keys, Queries, Values, Vocabulary},
     TensorSpec, Transform,
-    blocks::{SelfAttention, gated_feed_forward},
+    blocks::{GatedFeedForward, SelfAttention},
     optional, required,
 };
 use puna_graph::{
@@ -28,28 +28,84 @@ const DEFAULT_PATTERN: usize = 6;
 const LAYERS_27B: usize = 62;
 
 const TENSORS: &[TensorSpec] = &[
-    required("token_embd.weight", "model.embed_tokens.weight", &[Vocabulary, Embedding]),
+    required(
+        "token_embd.weight",
+        "model.embed_tokens.weight",
+        &[Vocabulary, Embedding],
+    ),
     required("output_norm.weight", "model.norm.weight", &[Embedding]).transform(Transform::AddOne),
     optional("output.weight", "lm_head.weight", &[Vocabulary, Embedding]),
-    required("blk.{i}.attn_norm.weight", "model.layers.{i}.input_layernorm.weight", &[Embedding])
-        .transform(Transform::AddOne),
-    required("blk.{i}.attn_q.weight", "model.layers.{i}.self_attn.q_proj.weight", &[Queries, Embedding]),
-    required("blk.{i}.attn_k.weight", "model.layers.{i}.self_attn.k_proj.weight", &[Keys, Embedding]),
-    required("blk.{i}.attn_v.weight", "model.layers.{i}.self_attn.v_proj.weight", &[Values, Embedding]),
-    required("blk.{i}.attn_output.weight", "model.layers.{i}.self_attn.o_proj.weight", &[Embedding, AttentionOut]),
-    required("blk.{i}.attn_q_norm.weight", "model.layers.{i}.self_attn.q_norm.weight", &[KeyDim])
-        .transform(Transform::AddOne),
-    required("blk.{i}.attn_k_norm.weight", "model.layers.{i}.self_attn.k_norm.weight", &[KeyDim])
-        .transform(Transform::AddOne),
-    required("blk.{i}.post_attention_norm.weight", "model.layers.{i}.post_attention_layernorm.weight", &[Embedding])
-        .transform(Transform::AddOne),
-    required("blk.{i}.ffn_norm.weight", "model.layers.{i}.pre_feedforward_layernorm.weight", &[Embedding])
-        .transform(Transform::AddOne),
-    required("blk.{i}.ffn_gate.weight", "model.layers.{i}.mlp.gate_proj.weight", &[FeedForward, Embedding]),
-    required("blk.{i}.ffn_up.weight", "model.layers.{i}.mlp.up_proj.weight", &[FeedForward, Embedding]),
-    required("blk.{i}.ffn_down.weight", "model.layers.{i}.mlp.down_proj.weight", &[Embedding, FeedForward]),
-    required("blk.{i}.post_ffw_norm.weight", "model.layers.{i}.post_feedforward_layernorm.weight", &[Embedding])
-        .transform(Transform::AddOne),
+    required(
+        "blk.{i}.attn_norm.weight",
+        "model.layers.{i}.input_layernorm.weight",
+        &[Embedding],
+    )
+    .transform(Transform::AddOne),
+    required(
+        "blk.{i}.attn_q.weight",
+        "model.layers.{i}.self_attn.q_proj.weight",
+        &[Queries, Embedding],
+    ),
+    required(
+        "blk.{i}.attn_k.weight",
+        "model.layers.{i}.self_attn.k_proj.weight",
+        &[Keys, Embedding],
+    ),
+    required(
+        "blk.{i}.attn_v.weight",
+        "model.layers.{i}.self_attn.v_proj.weight",
+        &[Values, Embedding],
+    ),
+    required(
+        "blk.{i}.attn_output.weight",
+        "model.layers.{i}.self_attn.o_proj.weight",
+        &[Embedding, AttentionOut],
+    ),
+    required(
+        "blk.{i}.attn_q_norm.weight",
+        "model.layers.{i}.self_attn.q_norm.weight",
+        &[KeyDim],
+    )
+    .transform(Transform::AddOne),
+    required(
+        "blk.{i}.attn_k_norm.weight",
+        "model.layers.{i}.self_attn.k_norm.weight",
+        &[KeyDim],
+    )
+    .transform(Transform::AddOne),
+    required(
+        "blk.{i}.post_attention_norm.weight",
+        "model.layers.{i}.post_attention_layernorm.weight",
+        &[Embedding],
+    )
+    .transform(Transform::AddOne),
+    required(
+        "blk.{i}.ffn_norm.weight",
+        "model.layers.{i}.pre_feedforward_layernorm.weight",
+        &[Embedding],
+    )
+    .transform(Transform::AddOne),
+    required(
+        "blk.{i}.ffn_gate.weight",
+        "model.layers.{i}.mlp.gate_proj.weight",
+        &[FeedForward, Embedding],
+    ),
+    required(
+        "blk.{i}.ffn_up.weight",
+        "model.layers.{i}.mlp.up_proj.weight",
+        &[FeedForward, Embedding],
+    ),
+    required(
+        "blk.{i}.ffn_down.weight",
+        "model.layers.{i}.mlp.down_proj.weight",
+        &[Embedding, FeedForward],
+    ),
+    required(
+        "blk.{i}.post_ffw_norm.weight",
+        "model.layers.{i}.post_feedforward_layernorm.weight",
+        &[Embedding],
+    )
+    .transform(Transform::AddOne),
 ];
 
 fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
@@ -62,16 +118,39 @@ fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
     };
     let local_layers = local_layers(model)?;
     let global = hyper.rope(&model.keys(), RopeOrder::Neox, None)?;
-    let local_base = model.keys().nonzero_float("rope.freq_base_swa")?.unwrap_or(10_000.0);
-    let local = Rope { base: local_base, scaling: RopeScaling::None, ..global.clone() };
-    let window = model.keys().size("attention.sliding_window")?.map_or(Reach::Full, |n| Reach::Window(n as u32));
+    let local_base = model
+        .keys()
+        .nonzero_float("rope.freq_base_swa")?
+        .unwrap_or(10_000.0);
+    let local = Rope {
+        base: local_base,
+        scaling: RopeScaling::None,
+        ..global.clone()
+    };
+    let window = model
+        .keys()
+        .size("attention.sliding_window")?
+        .map_or(Reach::Full, |n| Reach::Window(n as u32));
+    let feed_forward = GatedFeedForward {
+        kind: ActivationKind::GeluTanh,
+        factors: true,
+    };
 
     let mut g = GraphBuilder::new();
     let mut h = g.embed(&model.matrix("token_embd.weight")?, (width as f32).sqrt()); // [tokens, embedding]
     for (i, is_local) in local_layers.into_iter().enumerate() {
         let layer = model.layer(i);
-        let (rope, reach) = if is_local { (&local, window) } else { (&global, Reach::Full) };
-        let attention = SelfAttention { rope, reach, scale, norm_eps: eps };
+        let (rope, reach) = if is_local {
+            (&local, window)
+        } else {
+            (&global, Reach::Full)
+        };
+        let attention = SelfAttention {
+            rope,
+            reach,
+            scale,
+            norm_eps: eps,
+        };
 
         let x = g.rms_norm(h, &layer.vector("attn_norm.weight")?, eps)?;
         let mut x = attention.attend(&mut g, &layer, x)?;
@@ -84,7 +163,7 @@ fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
         h = g.add(h, x)?;
 
         let x = g.rms_norm(h, &layer.vector("ffn_norm.weight")?, eps)?;
-        let x = gated_feed_forward(&mut g, &layer, x, ActivationKind::GeluTanh)?;
+        let x = feed_forward.forward(&mut g, &layer, x)?;
         let x = g.rms_norm(x, &layer.vector("post_ffw_norm.weight")?, eps)?;
         h = g.add(h, x)?;
     }

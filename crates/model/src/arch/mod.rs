@@ -9,8 +9,12 @@ mod qwen2;
 mod qwen3;
 
 /// All of them.
-pub const ARCHITECTURES: &[Architecture] =
-    &[gemma3::ARCHITECTURE, llama::ARCHITECTURE, qwen2::ARCHITECTURE, qwen3::ARCHITECTURE];
+pub const ARCHITECTURES: &[Architecture] = &[
+    gemma3::ARCHITECTURE,
+    llama::ARCHITECTURE,
+    qwen2::ARCHITECTURE,
+    qwen3::ARCHITECTURE,
+];
 
 /// What an architecture's file says of it.
 pub struct Architecture {
@@ -26,10 +30,17 @@ pub struct Architecture {
 
 /// The architecture of that GGUF name.
 pub(crate) fn find(name: &str) -> Result<&'static Architecture, ModelError> {
-    ARCHITECTURES.iter().find(|a| a.name == name).ok_or_else(|| ModelError::UnknownArchitecture {
-        found: name.to_owned(),
-        supported: ARCHITECTURES.iter().map(|a| a.name).collect::<Vec<_>>().join(", "),
-    })
+    ARCHITECTURES
+        .iter()
+        .find(|a| a.name == name)
+        .ok_or_else(|| ModelError::UnknownArchitecture {
+            found: name.to_owned(),
+            supported: ARCHITECTURES
+                .iter()
+                .map(|a| a.name)
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
 }
 
 /// Factor on attention scores: `attention.scale` if set, else one over the root of the key's length.
@@ -41,6 +52,8 @@ fn attention_scale(model: &Loader<'_>) -> Result<f32, ModelError> {
 /// `attention.layer_norm_rms_epsilon`, which must be there.
 fn rms_eps(model: &Loader<'_>) -> Result<f32, ModelError> {
     const KEY: &str = "attention.layer_norm_rms_epsilon";
-    let missing = || ModelError::MissingKey { key: model.keys().full(KEY) };
+    let missing = || ModelError::MissingKey {
+        key: model.keys().full(KEY),
+    };
     model.keys().float(KEY)?.ok_or_else(missing)
 }

@@ -5,7 +5,7 @@ use crate::{
     Loader, ModelError,
     Size::{AttentionOut, Embedding, FeedForward, FusedQkv, Keys, Queries, Values, Vocabulary},
     TensorSpec,
-    blocks::{SelfAttention, gated_feed_forward},
+    blocks::{GatedFeedForward, SelfAttention},
     optional, required,
 };
 use puna_graph::{
@@ -22,35 +22,112 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
 };
 
 const TENSORS: &[TensorSpec] = &[
-    required("token_embd.weight", "model.embed_tokens.weight", &[Vocabulary, Embedding]),
+    required(
+        "token_embd.weight",
+        "model.embed_tokens.weight",
+        &[Vocabulary, Embedding],
+    ),
     required("output_norm.weight", "model.norm.weight", &[Embedding]),
     optional("output.weight", "lm_head.weight", &[Vocabulary, Embedding]),
     optional("output.bias", "lm_head.bias", &[Vocabulary]),
-    required("blk.{i}.attn_norm.weight", "model.layers.{i}.input_layernorm.weight", &[Embedding]),
+    required(
+        "blk.{i}.attn_norm.weight",
+        "model.layers.{i}.input_layernorm.weight",
+        &[Embedding],
+    ),
     optional("blk.{i}.attn_qkv.weight", "", &[FusedQkv, Embedding]),
     optional("blk.{i}.attn_qkv.bias", "", &[FusedQkv]),
-    optional("blk.{i}.attn_q.weight", "model.layers.{i}.self_attn.q_proj.weight", &[Queries, Embedding]),
-    optional("blk.{i}.attn_q.bias", "model.layers.{i}.self_attn.q_proj.bias", &[Queries]),
-    optional("blk.{i}.attn_k.weight", "model.layers.{i}.self_attn.k_proj.weight", &[Keys, Embedding]),
-    optional("blk.{i}.attn_k.bias", "model.layers.{i}.self_attn.k_proj.bias", &[Keys]),
-    optional("blk.{i}.attn_v.weight", "model.layers.{i}.self_attn.v_proj.weight", &[Values, Embedding]),
-    optional("blk.{i}.attn_v.bias", "model.layers.{i}.self_attn.v_proj.bias", &[Values]),
-    required("blk.{i}.attn_output.weight", "model.layers.{i}.self_attn.o_proj.weight", &[Embedding, AttentionOut]),
-    optional("blk.{i}.attn_output.bias", "model.layers.{i}.self_attn.o_proj.bias", &[Embedding]),
-    required("blk.{i}.ffn_norm.weight", "model.layers.{i}.post_attention_layernorm.weight", &[Embedding]),
-    required("blk.{i}.ffn_gate.weight", "model.layers.{i}.mlp.gate_proj.weight", &[FeedForward, Embedding]),
-    optional("blk.{i}.ffn_gate.bias", "model.layers.{i}.mlp.gate_proj.bias", &[FeedForward]),
-    required("blk.{i}.ffn_up.weight", "model.layers.{i}.mlp.up_proj.weight", &[FeedForward, Embedding]),
-    optional("blk.{i}.ffn_up.bias", "model.layers.{i}.mlp.up_proj.bias", &[FeedForward]),
-    required("blk.{i}.ffn_down.weight", "model.layers.{i}.mlp.down_proj.weight", &[Embedding, FeedForward]),
-    optional("blk.{i}.ffn_down.bias", "model.layers.{i}.mlp.down_proj.bias", &[Embedding]),
+    optional(
+        "blk.{i}.attn_q.weight",
+        "model.layers.{i}.self_attn.q_proj.weight",
+        &[Queries, Embedding],
+    ),
+    optional(
+        "blk.{i}.attn_q.bias",
+        "model.layers.{i}.self_attn.q_proj.bias",
+        &[Queries],
+    ),
+    optional(
+        "blk.{i}.attn_k.weight",
+        "model.layers.{i}.self_attn.k_proj.weight",
+        &[Keys, Embedding],
+    ),
+    optional(
+        "blk.{i}.attn_k.bias",
+        "model.layers.{i}.self_attn.k_proj.bias",
+        &[Keys],
+    ),
+    optional(
+        "blk.{i}.attn_v.weight",
+        "model.layers.{i}.self_attn.v_proj.weight",
+        &[Values, Embedding],
+    ),
+    optional(
+        "blk.{i}.attn_v.bias",
+        "model.layers.{i}.self_attn.v_proj.bias",
+        &[Values],
+    ),
+    required(
+        "blk.{i}.attn_output.weight",
+        "model.layers.{i}.self_attn.o_proj.weight",
+        &[Embedding, AttentionOut],
+    ),
+    optional(
+        "blk.{i}.attn_output.bias",
+        "model.layers.{i}.self_attn.o_proj.bias",
+        &[Embedding],
+    ),
+    required(
+        "blk.{i}.ffn_norm.weight",
+        "model.layers.{i}.post_attention_layernorm.weight",
+        &[Embedding],
+    ),
+    required(
+        "blk.{i}.ffn_gate.weight",
+        "model.layers.{i}.mlp.gate_proj.weight",
+        &[FeedForward, Embedding],
+    ),
+    optional(
+        "blk.{i}.ffn_gate.bias",
+        "model.layers.{i}.mlp.gate_proj.bias",
+        &[FeedForward],
+    ),
+    required(
+        "blk.{i}.ffn_up.weight",
+        "model.layers.{i}.mlp.up_proj.weight",
+        &[FeedForward, Embedding],
+    ),
+    optional(
+        "blk.{i}.ffn_up.bias",
+        "model.layers.{i}.mlp.up_proj.bias",
+        &[FeedForward],
+    ),
+    required(
+        "blk.{i}.ffn_down.weight",
+        "model.layers.{i}.mlp.down_proj.weight",
+        &[Embedding, FeedForward],
+    ),
+    optional(
+        "blk.{i}.ffn_down.bias",
+        "model.layers.{i}.mlp.down_proj.bias",
+        &[Embedding],
+    ),
 ];
 
 fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
     let layers = model.hyper().block_count;
     let eps = rms_eps(model)?;
     let rope = model.hyper().rope(&model.keys(), RopeOrder::Neox, None)?;
-    let attention = SelfAttention { rope: &rope, reach: Reach::Full, scale: attention_scale(model)?, norm_eps: eps };
+    let attention = SelfAttention {
+        rope: &rope,
+        reach: Reach::Full,
+        scale: attention_scale(model)?,
+        norm_eps: eps,
+    };
+    let feed_forward = GatedFeedForward {
+        kind: ActivationKind::Silu,
+        factors: false,
+    };
 
     let mut g = GraphBuilder::new();
     let mut h = g.embed(&model.matrix("token_embd.weight")?, 1.0); // [tokens, embedding]
@@ -66,7 +143,7 @@ fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
         h = g.add(h, x)?;
 
         let x = g.rms_norm(h, &layer.vector("ffn_norm.weight")?, eps)?;
-        let x = gated_feed_forward(&mut g, &layer, x, ActivationKind::Silu)?;
+        let x = feed_forward.forward(&mut g, &layer, x)?;
         h = g.add(h, x)?;
     }
     let h = g.rms_norm(h, &model.vector("output_norm.weight")?, eps)?;

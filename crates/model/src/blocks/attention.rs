@@ -18,9 +18,17 @@ pub struct SelfAttention<'a> {
 impl SelfAttention<'_> {
     /// Queries, keys and values of `x`, attention, and the projection back: `[tokens, embedding]` to `[tokens, attention out]`.
     /// The output projection is left to [`Self::project`], so that the last layer can drop rows in between.
-    pub fn attend(&self, g: &mut GraphBuilder, layer: &Layer<'_, '_>, x: ValueId) -> Result<ValueId, ModelError> {
+    pub fn attend(
+        &self,
+        g: &mut GraphBuilder,
+        layer: &Layer<'_, '_>,
+        x: ValueId,
+    ) -> Result<ValueId, ModelError> {
         let hyper = layer.model().hyper();
-        let (heads, kv_heads) = (hyper.head_count[layer.index], hyper.head_count_kv[layer.index]);
+        let (heads, kv_heads) = (
+            hyper.head_count[layer.index],
+            hyper.head_count_kv[layer.index],
+        );
         let [wq, wk, wv] = projections(layer)?;
         let q = g.linear(x, &wq.0, wq.1.as_ref())?; // [tokens, heads * key_dim]
         let k = g.linear(x, &wk.0, wk.1.as_ref())?; // [tokens, kv_heads * key_dim]
@@ -29,13 +37,21 @@ impl SelfAttention<'_> {
         let k = self.norm_heads(g, layer, "attn_k_norm.weight", k)?;
         let q = g.rope(q, self.rope)?;
         let k = g.rope(k, self.rope)?;
-        let cache =
-            CacheLayer { kv_heads, key_dim: hyper.key_length, value_dim: hyper.value_length, reach: self.reach };
+        let cache = CacheLayer {
+            kv_heads,
+            key_dim: hyper.key_length,
+            value_dim: hyper.value_length,
+            reach: self.reach,
+        };
         Ok(g.attention([q, k, v], heads, cache, self.scale, None)?)
     }
 
     /// `[rows, attention out]` to `[rows, embedding]`.
-    pub fn project(g: &mut GraphBuilder, layer: &Layer<'_, '_>, x: ValueId) -> Result<ValueId, ModelError> {
+    pub fn project(
+        g: &mut GraphBuilder,
+        layer: &Layer<'_, '_>,
+        x: ValueId,
+    ) -> Result<ValueId, ModelError> {
         let bias = layer.optional_vector("attn_output.bias")?;
         Ok(g.linear(x, &layer.matrix("attn_output.weight")?, bias.as_ref())?)
     }
@@ -69,13 +85,21 @@ fn projections(layer: &Layer<'_, '_>) -> Result<[Projection; 3], ModelError> {
     };
     let bias = layer.optional_vector("attn_qkv.bias")?;
     let hyper = layer.model().hyper();
-    let (heads, kv_heads) = (hyper.head_count[layer.index], hyper.head_count_kv[layer.index]);
+    let (heads, kv_heads) = (
+        hyper.head_count[layer.index],
+        hyper.head_count_kv[layer.index],
+    );
     let q = heads * hyper.key_length;
     let k = q + kv_heads * hyper.key_length;
     let v = k + kv_heads * hyper.value_length;
     let part = |name: &str, rows: std::ops::Range<usize>| {
-        let part_bias = bias.as_ref().map(|b| Vector::new(format!("{}[{name}]", b.name), &b.data[rows.clone()]));
-        Ok::<_, ModelError>((fused.row_slice(format!("{}[{name}]", fused.name()), rows)?, part_bias))
+        let part_bias = bias
+            .as_ref()
+            .map(|b| Vector::new(format!("{}[{name}]", b.name), &b.data[rows.clone()]));
+        Ok::<_, ModelError>((
+            fused.row_slice(format!("{}[{name}]", fused.name()), rows)?,
+            part_bias,
+        ))
     };
     Ok([part("q", 0..q)?, part("k", q..k)?, part("v", k..v)?])
 }

@@ -5,5 +5,5 @@ mod feed_forward;
 mod rope_factors;
 
 pub use attention::SelfAttention;
-pub use feed_forward::gated_feed_forward;
+pub use feed_forward::GatedFeedForward;
 pub use rope_factors::rope_factors;
