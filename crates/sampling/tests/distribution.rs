@@ -21,10 +21,12 @@ fn neutral() -> SamplerOptions {
 
 /// Draws often and returns the share of each token.
 fn shares(options: &SamplerOptions, row: &[f32], accepted: &[u32]) -> Vec<f64> {
-    let mut chain = Chain::new(options).unwrap();
-    accepted.iter().for_each(|&token| chain.accept(token));
-    let mut counts = vec![0_u32; row.len()];
     const DRAWS: u32 = 40_000;
+    let mut chain = Chain::new(options).unwrap();
+    for &token in accepted {
+        chain.accept(token);
+    }
+    let mut counts = vec![0_u32; row.len()];
     for _ in 0..DRAWS {
         counts[chain.sample(&mut row.to_vec()).unwrap() as usize] += 1;
     }
