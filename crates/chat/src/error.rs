@@ -86,27 +86,15 @@ impl ChatError {
         match error.kind() {
             ErrorKind::OutOfFuel => Self::TooManySteps { steps },
             ErrorKind::SyntaxError | ErrorKind::BadEscape => {
-                let line = line.max(1);
-                let text = source
-                    .split('\n')
-                    .nth(line - 1)
-                    .unwrap_or_default()
-                    .trim_end();
                 let line_start: usize = source
                     .split_inclusive('\n')
-                    .take(line - 1)
+                    .take(line.max(1) - 1)
                     .map(str::len)
                     .sum();
-                let column = error
+                let start = error
                     .range()
-                    .and_then(|range| source.get(line_start..range.start))
-                    .map_or(1, |before| before.chars().count() + 1);
-                Self::Syntax {
-                    line,
-                    column,
-                    problem,
-                    text: excerpt(text, column),
-                }
+                    .map_or(line_start, |range| range.start.max(line_start));
+                Self::syntax(source, start, problem)
             }
             kind => {
                 let problem = if error.detail().is_some() {
@@ -116,6 +104,25 @@ impl ChatError {
                 };
                 Self::Render { line, problem }
             }
+        }
+    }
+}
+
+impl ChatError {
+    /// A problem at this byte of the source.
+    pub(crate) fn syntax(source: &str, at: usize, problem: String) -> Self {
+        let before = source.get(..at).unwrap_or(source);
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let line = before.matches('\n').count() + 1;
+        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        let text = source.get(line_start..).unwrap_or_default();
+        let text = text.split('\n').next().unwrap_or_default();
+        let text = excerpt(text, column);
+        Self::Syntax {
+            line,
+            column,
+            problem,
+            text,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a template expects of messages with tool calls, where templates disagree: found out by trying.
 
 use crate::Message;
-use crate::python::from_json;
+use crate::python::{dumps, from_json};
 use crate::template::{Engine, Limits};
 use minijinja::Value;
 use serde_json::{Value as Json, json};
@@ -120,7 +120,9 @@ impl Habits {
                 }
             }
             Json::Object(_) if self.string_arguments => {
-                *arguments = Json::String(arguments.to_string())
+                if let Ok(text) = dumps(&from_json(arguments)) {
+                    *arguments = Json::String(text);
+                }
             }
             _ => {}
         }

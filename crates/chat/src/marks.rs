@@ -43,7 +43,7 @@ impl MarkedSource {
         let spans = scan(source);
         let texts = spans
             .iter()
-            .filter(|span| span.kind != SpanKind::Generation);
+            .filter(|span| matches!(span.kind, SpanKind::Text | SpanKind::Literal));
         let units = texts
             .map(|span| positions(source, span, specials))
             .filter(|unit| !unit.is_empty());

@@ -1,4 +1,4 @@
-//! Finds the parts of a template's source: text, string literals, `{% generation %}` tags.
+//! Finds the parts of a template's source: text, string literals, `{% generation %}` tags, names of filters and tests.
 
 use std::ops::Range;
 
@@ -18,6 +18,10 @@ pub(crate) enum SpanKind {
     Literal,
     /// The word `generation` or `endgeneration` at the start of a tag.
     Generation,
+    /// The name of a filter, behind `|`.
+    Filter,
+    /// The name of a test, behind `is` or `is not`.
+    Test,
 }
 
 /// The spans of a template, ascending. Source that does not lex gives the spans up to there; the engine reports the error.
@@ -33,22 +37,62 @@ pub(crate) fn scan(source: &str) -> Vec<Span> {
     scanner.spans
 }
 
-/// Makes `{% generation %}` a block that only prints what it holds, as it does outside of training; line and column of all else stay.
-pub(crate) fn without_generation(source: &str) -> String {
+/// The source in the engine's dialect; all of it stays in its line.
+///
+/// `{% generation %}` becomes a block that only prints what it holds, as it does outside of training. Escapes in literals that the
+/// engine reads otherwise than Python does are written as those that both agree on.
+pub(crate) fn adapted(source: &str) -> String {
     let mut result = source.to_owned();
-    for span in scan(source)
-        .into_iter()
-        .rev()
-        .filter(|span| span.kind == SpanKind::Generation)
-    {
-        let word = if span.range.len() == "generation".len() {
-            "with      "
-        } else {
-            "endwith      "
-        };
-        result.replace_range(span.range, word);
+    for Span { kind, range } in scan(source).into_iter().rev() {
+        let part = source.get(range.clone()).unwrap_or_default();
+        match kind {
+            SpanKind::Generation => {
+                let word = if part == "generation" {
+                    "with      "
+                } else {
+                    "endwith      "
+                };
+                result.replace_range(range, word);
+            }
+            SpanKind::Literal if part.contains('\\') => {
+                result.replace_range(range, &adapted_literal(part))
+            }
+            _ => {}
+        }
     }
     result
+}
+
+fn adapted_literal(literal: &str) -> String {
+    let mut result = String::new();
+    let mut rest = literal;
+    while let Some((before, after)) = rest.split_once('\\') {
+        result.push_str(before);
+        let mut chars = after.chars();
+        let escaped = chars.next();
+        rest = chars.as_str();
+        match escaped {
+            Some('/') => result.push_str("\\\\/"),
+            Some('a') => result.push_str("\\x07"),
+            Some('v') => result.push_str("\\x0b"),
+            Some('U') => {
+                let c = rest
+                    .get(..8)
+                    .and_then(|hex| u32::from_str_radix(hex, 16).ok())
+                    .and_then(char::from_u32);
+                match c {
+                    Some(c) => {
+                        result.push(c);
+                        rest = rest.get(8..).unwrap_or_default();
+                    }
+                    None => result.push_str("\\U"),
+                }
+            }
+            Some(c) => result.extend(['\\', c]),
+            None => result.push('\\'),
+        }
+    }
+    result + rest
 }
 
 struct Scanner<'a> {
@@ -119,9 +163,7 @@ impl<'a> Scanner<'a> {
             let rest = self.rest();
             let body = rest.trim_start_matches(['-', '+']).trim_start();
             let word = self.at + (rest.len() - body.len());
-            let len = body
-                .find(|c: char| !c.is_alphanumeric() && c != '_')
-                .unwrap_or(body.len());
+            let len = word_len(body);
             if matches!(&body[..len], "generation" | "endgeneration") {
                 self.push(SpanKind::Generation, word..word + len);
             }
@@ -137,6 +179,8 @@ impl<'a> Scanner<'a> {
                 b'(' | b'[' | b'{' => depth += 1,
                 b')' | b']' | b'}' => depth = depth.saturating_sub(1),
                 b'"' | b'\'' => self.literal(byte),
+                b'|' => self.name(SpanKind::Filter),
+                _ if byte.is_ascii_alphabetic() || byte == b'_' => self.word(),
                 _ => self.to_boundary(),
             }
         }
@@ -156,12 +200,42 @@ impl<'a> Scanner<'a> {
         self.at = self.source.len();
     }
 
+    /// The rest of a word whose first character has been read, and the name of a test behind `is`.
+    fn word(&mut self) {
+        let start = self.at - 1;
+        self.at += word_len(self.rest());
+        if self.source.get(start..self.at) == Some("is") {
+            let rest = self.rest().trim_start();
+            if let Some(after) = rest.strip_prefix("not")
+                && after.starts_with(char::is_whitespace)
+            {
+                self.at = self.source.len() - after.len();
+            }
+            self.name(SpanKind::Test);
+        }
+    }
+
+    /// A name, if one comes next.
+    fn name(&mut self, kind: SpanKind) {
+        let rest = self.rest().trim_start();
+        if rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            let start = self.source.len() - rest.len();
+            self.at = start + word_len(rest);
+            self.push(kind, start..self.at);
+        }
+    }
+
     /// Moves on to the next character border.
     fn to_boundary(&mut self) {
         while !self.source.is_char_boundary(self.at) {
             self.at += 1;
         }
     }
+}
+
+fn word_len(text: &str) -> usize {
+    text.find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(text.len())
 }
 
 /// The length of the tag `{% word %}` with its dashes and spaces, if `text` begins with it.
@@ -181,20 +255,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_and_literals_are_found_and_nothing_else() {
-        let source = "a{{ 'b\\'}}' ~ {'k': {}} }}c{# 'no' #}{%- raw %}{{ 'd' }}{% endraw -%}e{% if \"f%}\" %}{{ ü }}";
+    fn texts_literals_and_names_are_found_and_nothing_else() {
+        let source = "a{{ 'b\\'}}' ~ {'k': {}} | f(x) }}c{# 'no' #}{%- raw %}{{ 'd' }}{% endraw -%}e\
+            {% if \"f%}\" is not  g or this is h|i %}{{ ü }}";
         let found: Vec<&str> = scan(source)
             .iter()
             .map(|span| &source[span.range.clone()])
             .collect();
-        assert_eq!(found, ["a", "b\\'}}", "k", "c", "{{ 'd' }}", "e", "f%}"]);
+        assert_eq!(
+            found,
+            [
+                "a",
+                "b\\'}}",
+                "k",
+                "f",
+                "c",
+                "{{ 'd' }}",
+                "e",
+                "f%}",
+                "g",
+                "h",
+                "i"
+            ]
+        );
     }
 
     #[test]
     fn generation_tags_become_blocks_of_the_same_length() {
         let source = "{%- generation -%}{{ '{% generation %}' }}{% endgeneration %}{% raw %}{% generation %}{% endraw %}";
         let expected = "{%- with       -%}{{ '{% generation %}' }}{% endwith       %}{% raw %}{% generation %}{% endraw %}";
-        assert_eq!(without_generation(source), expected);
+        assert_eq!(adapted(source), expected);
+    }
+
+    #[test]
+    fn escapes_that_only_python_knows_are_rewritten() {
+        let source = r"\a \d{{ '\/\a\v\U0001F999\n\\a\'' }}";
+        assert_eq!(adapted(source), r"\a \d{{ '\\/\x07\x0b🦙\n\\a\'' }}");
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use crate::habits::Habits;
 use crate::marks::{MarkedSource, Segment, mark_all, segments, strip, unused_mark};
-use crate::source::without_generation;
+use crate::source::{SpanKind, adapted, scan};
 use crate::specials::SpecialIndex;
 use crate::{ChatError, ContentTrust, Conversation, SpecialTokens, python};
 use jiff::ZonedDateTime;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, Value};
+use minijinja::{AutoEscape, Environment, ErrorKind, Value};
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
@@ -58,8 +58,9 @@ impl ChatTemplate {
     /// # Errors
     /// [`ChatError::Syntax`], with line, column and the line itself.
     pub fn compile(source: &str, tokens: SpecialTokens) -> Result<Self, ChatError> {
-        let rewritten = without_generation(source);
+        let rewritten = adapted(source);
         let plain = Engine::new(rewritten.clone())?;
+        plain.check_names()?;
         let specials = SpecialIndex::new(&tokens);
         let places = MarkedSource::new(&rewritten, &specials);
         let (marked, habits) = (OnceLock::new(), OnceLock::new());
@@ -209,7 +210,9 @@ impl<'a> Run<'a> {
                 values.iter().map(python::from_json).collect()
             }
         };
-        let now = conversation.now.unwrap_or_else(|| ZonedDateTime::now().datetime());
+        let now = conversation
+            .now
+            .unwrap_or_else(|| ZonedDateTime::now().datetime());
         let input: usize = conversation.strings().iter().map(|text| text.len()).sum();
         let steps = (conversation.messages.len() as u64).saturating_mul(STEPS_PER_MESSAGE);
         Self {
@@ -316,6 +319,25 @@ impl Engine {
         env.add_template_owned(NAME, source.clone())
             .map_err(|error| wrap(&error))?;
         Ok(Self { env, source })
+    }
+
+    /// Whether every filter and test exists. The engine itself would only tell when it comes to them.
+    fn check_names(&self) -> Result<(), ChatError> {
+        let mut state = self.env.empty_state();
+        for span in scan(&self.source) {
+            let name = self.source.get(span.range.clone()).unwrap_or_default();
+            let (problem, what) = match span.kind {
+                SpanKind::Filter => (state.apply_filter(name, &[]).err(), "filter"),
+                SpanKind::Test => (state.perform_test(name, &[]).err(), "test"),
+                _ => continue,
+            };
+            let unknown = [ErrorKind::UnknownFilter, ErrorKind::UnknownTest];
+            if problem.is_some_and(|error| unknown.contains(&error.kind())) {
+                let problem = format!("unknown {what} `{name}`");
+                return Err(ChatError::syntax(&self.source, span.range.start, problem));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn render(&self, values: Value, limits: &Limits) -> Result<String, ChatError> {

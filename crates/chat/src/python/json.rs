@@ -1,7 +1,7 @@
 //! The filter `tojson` of the `transformers` library: Python's `json.dumps` with `ensure_ascii` off, and without HTML escapes.
 
 use super::Arguments;
-use minijinja::value::{Rest, ValueKind};
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State, Value};
 use std::fmt::Write;
 
@@ -14,11 +14,11 @@ const MAX_INDENT: usize = 16;
 pub(super) fn tojson(
     state: &State<'_, '_>,
     value: &Value,
-    Rest(args): Rest<Value>,
+    args: Rest<ValueOrKwargs>,
 ) -> Result<String, Error> {
     let args = Arguments::new(
         "tojson",
-        &args,
+        &args.into_values(),
         &["ensure_ascii", "indent", "separators", "sort_keys"],
     )?;
     let indent = args.get(1).map(indentation).transpose()?;
@@ -34,13 +34,28 @@ pub(super) fn tojson(
         }
     }
     let mut writer = Writer {
-        state,
+        state: Some(state),
         out: String::new(),
         paid: 0,
         ascii: args.get(0).is_some_and(Value::is_true),
         sort: args.get(3).is_some_and(Value::is_true),
         indent,
         separators,
+    };
+    writer.value(value, 0)?;
+    Ok(writer.out)
+}
+
+/// Python's `json.dumps(value)`, without escapes for other than ASCII.
+pub(crate) fn dumps(value: &Value) -> Result<String, Error> {
+    let mut writer = Writer {
+        state: None,
+        out: String::new(),
+        paid: 0,
+        ascii: false,
+        sort: false,
+        indent: None,
+        separators: (", ".to_owned(), ": ".to_owned()),
     };
     writer.value(value, 0)?;
     Ok(writer.out)
@@ -69,7 +84,7 @@ fn indentation(value: &Value) -> Result<String, Error> {
 }
 
 struct Writer<'a> {
-    state: &'a State<'a, 'a>,
+    state: Option<&'a State<'a, 'a>>,
     out: String,
     paid: usize, // bytes of `out` that fuel was taken for
     ascii: bool,
@@ -105,7 +120,9 @@ impl Writer<'_> {
         let due = (self.out.len() - self.paid) / 64;
         if due > 0 {
             self.paid += due * 64;
-            self.state.consume_fuel(due as u64)?;
+            if let Some(state) = self.state {
+                state.consume_fuel(due as u64)?;
+            }
         }
         Ok(())
     }
@@ -193,7 +210,7 @@ impl Writer<'_> {
                 '\t' => self.out.push_str("\\t"),
                 '\u{8}' => self.out.push_str("\\b"),
                 '\u{c}' => self.out.push_str("\\f"),
-                c if c < ' ' || (self.ascii && !c.is_ascii()) => {
+                c if c < ' ' || (self.ascii && c > '~') => {
                     for unit in c.encode_utf16(&mut [0; 2]) {
                         // Writing to a string cannot fail.
                         let _ = write!(self.out, "\\u{unit:04x}");
@@ -207,7 +224,7 @@ impl Writer<'_> {
 }
 
 /// A float as Python's `repr` writes it: the shortest digits, with an exponent below 1e-4 and from 1e16 up.
-fn float(x: f64) -> String {
+pub(super) fn float(x: f64) -> String {
     if x.is_nan() {
         return "NaN".to_owned();
     }

@@ -4,18 +4,41 @@ mod json;
 mod methods;
 mod value;
 
+pub(crate) use json::dumps;
 pub(crate) use value::from_json;
 
 use crate::error::Raised;
 use jiff::civil::DateTime;
 use jiff::fmt::strtime::{BrokenDownTime, Config};
-use minijinja::{Environment, Error, ErrorKind, Value};
+use minijinja::value::ValueKind;
+use minijinja::{Environment, Error, ErrorKind, Value, escape_formatter};
 
 /// Adds filters, functions and methods to an environment.
 pub(crate) fn install(env: &mut Environment<'static>) {
     env.set_unknown_method_callback(methods::call);
     env.add_filter("tojson", json::tojson);
     env.add_filter("trim", methods::trim_filter);
+    env.add_filter("string", |value: &Value| {
+        float_text(value).map_or_else(|| Value::from(value.to_string()), Value::from)
+    });
+    // In Python strings and dictionaries are sequences too, none is not iterable, and what is undefined is both.
+    let kinds = [
+        ValueKind::String,
+        ValueKind::Map,
+        ValueKind::Seq,
+        ValueKind::Iterable,
+        ValueKind::Undefined,
+    ];
+    env.add_test("iterable", move |value: &Value| {
+        kinds.contains(&value.kind())
+    });
+    env.add_test("sequence", move |value: &Value| {
+        kinds.contains(&value.kind()) && (value.is_undefined() || value.len().is_some())
+    });
+    env.set_formatter(|out, state, value| match float_text(value) {
+        Some(text) => out.write_str(&text).map_err(Error::from),
+        None => escape_formatter(out, state, value),
+    });
     env.add_function(
         "raise_exception",
         |message: Value| -> Result<Value, Error> {
@@ -24,6 +47,25 @@ pub(crate) fn install(env: &mut Environment<'static>) {
                 .with_source(Raised(message)))
         },
     );
+}
+
+/// A float as Python prints it; `None` for all else.
+fn float_text(value: &Value) -> Option<String> {
+    let is_float = value.kind() == ValueKind::Number && !value.is_integer();
+    let number = is_float.then(|| f64::try_from(value.clone()).ok())??;
+    if number.is_finite() {
+        return Some(json::float(number));
+    }
+    Some(
+        if number.is_nan() {
+            "nan"
+        } else if number > 0.0 {
+            "inf"
+        } else {
+            "-inf"
+        }
+        .to_owned(),
+    )
 }
 
 /// `datetime.now().strftime` at a fixed moment; what it does not know stays as it stands, as in the C library.
