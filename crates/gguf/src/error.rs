@@ -400,7 +400,9 @@ fn list(paths: &[PathBuf]) -> String {
         .collect::<Vec<_>>()
         .join(", ");
     if let Some(more) = paths.len().checked_sub(SHOWN).filter(|&more| more > 0) {
-        text.push_str(&format!(" and {more} more"));
+        text.push_str(" and ");
+        text.push_str(&more.to_string());
+        text.push_str(" more");
     }
     text
 }

@@ -28,10 +28,10 @@ pub(crate) const MAX_KEY_BYTES: usize = 65_535;
 /// How deep arrays may be nested: 1 is an array of scalars or strings.
 pub const MAX_ARRAY_DEPTH: usize = 8;
 
-/// Key (length and at least one byte), value type, value of one byte.
-const MIN_ENTRY_BYTES: u64 = 8 + 1 + 4 + 1;
-/// Name (length and at least one byte), number of dimensions, element type, offset.
-const MIN_TENSOR_BYTES: u64 = 8 + 1 + 4 + 4 + 8;
+/// Length of the key (an empty one is an error of its own), value type, value of one byte.
+const MIN_ENTRY_BYTES: u64 = 8 + 4 + 1;
+/// Length of the name, number of dimensions, element type, offset.
+const MIN_TENSOR_BYTES: u64 = 8 + 4 + 4 + 8;
 /// Elements to reserve for at most, where an element takes more memory than bytes in the file.
 const RESERVE: u64 = 1024;
 

@@ -37,7 +37,7 @@ impl SplitName {
 
     /// The name of file `number` (from 1) of `count`; `None` unless `1 <= number <= count <= 65535`.
     pub fn new(prefix: &str, number: u32, count: u32) -> Option<Self> {
-        ((1..=count).contains(&number) && count <= u32::from(u16::MAX)).then(|| Self {
+        ((1..=count).contains(&number) && u16::try_from(count).is_ok()).then(|| Self {
             prefix: prefix.to_owned(),
             number,
             count,

@@ -137,7 +137,7 @@ pub(crate) fn place(
     file_len: u64,
 ) -> Result<(), GgufError> {
     let mut spans = Vec::with_capacity(tensors.len());
-    let mut file_end = data_start;
+    let mut file_end = 0; // a file without tensors needs no data section, and no padding before it
     for (index, tensor) in tensors.iter().enumerate() {
         let offset = tensor.offset;
         if !offset.is_multiple_of(alignment) {
