@@ -1,6 +1,7 @@
 //! Kernels: one file per job, generic over the instruction set; see [`simd`].
 
 pub mod linear;
+pub mod math;
 pub mod simd;
 
 /// A set of kernels. All give the same bits; they differ in speed and in what the CPU must have.
