@@ -119,54 +119,33 @@ fn one<S: Blocks>(
     // SAFETY: a page holds the head's keys and values in the layout's types and is aligned for them; scratch has a tile of floats each, and
     // rows for the block.
     unsafe {
-        let steps = GROUPS * layout.k_dim();
+        let mut fetch = fetch_values(GROUPS * layout.k_dim());
+        let mut keys = page.keys;
+        let mut ty = layout.k_type();
+        if ty != KvType::F32 && (!direct || ty.block_len() > 1) {
+            load_keys(s, layout, keys, scratch.keys.as_mut_ptr(), fetch);
+            (keys, ty, fetch) = (scratch.keys.as_ptr().cast(), KvType::F32, Prefetch::NONE);
+        }
         let weights = scratch.weights.as_mut_ptr();
-        match layout.k_type() {
-            KvType::F32 => tile.scores::<S, f32>(s, page.keys.cast(), weights, fetch_values(steps)),
-            KvType::F16 if direct => {
-                tile.scores::<S, F16>(s, page.keys.cast(), weights, fetch_values(steps));
-            }
-            KvType::Bf16 if direct => {
-                tile.scores::<S, Bf16>(s, page.keys.cast(), weights, fetch_values(steps));
-            }
-            _ => {
-                let keys = scratch.keys.as_mut_ptr();
-                load_keys(s, layout, page.keys, keys, fetch_values(steps));
-                tile.scores::<S, f32>(s, keys, weights, Prefetch::NONE);
-            }
+        match ty {
+            KvType::F16 => tile.scores::<S, F16>(s, keys.cast(), weights, fetch),
+            KvType::Bf16 => tile.scores::<S, Bf16>(s, keys.cast(), weights, fetch),
+            _ => tile.scores::<S, f32>(s, keys.cast(), weights, fetch),
         }
         tile.softmax(s, scratch);
-        let steps = PAGE * v_vectors;
-        let weights = scratch.weights.as_ptr();
-        let corrections = scratch.corrections.as_ptr();
-        let acc = scratch.segment.as_mut_ptr();
+        let mut fetch = fetch_keys(PAGE * v_vectors);
+        let mut values = page.values;
+        let mut ty = layout.v_type();
         // Without scratch a row's last vector may not reach into the next row.
         let direct = direct && layout.v_dim() % LANES == 0;
-        match layout.v_type() {
-            KvType::F32 if direct => {
-                let values = page.values.cast::<f32>();
-                tile.values(s, values, weights, corrections, acc, fetch_keys(steps));
-            }
-            KvType::F16 if direct => {
-                let values = page.values.cast::<F16>();
-                tile.values(s, values, weights, corrections, acc, fetch_keys(steps));
-            }
-            KvType::Bf16 if direct => {
-                let values = page.values.cast::<Bf16>();
-                tile.values(s, values, weights, corrections, acc, fetch_keys(steps));
-            }
-            _ => {
-                let values = scratch.values.as_mut_ptr();
-                load_values(s, layout, page.values, values, fetch_keys(steps));
-                tile.values(
-                    s,
-                    values.cast_const(),
-                    weights,
-                    corrections,
-                    acc,
-                    Prefetch::NONE,
-                );
-            }
+        if !direct || ty.block_len() > 1 {
+            load_values(s, layout, values, scratch.values.as_mut_ptr(), fetch);
+            (values, ty, fetch) = (scratch.values.as_ptr().cast(), KvType::F32, Prefetch::NONE);
+        }
+        match ty {
+            KvType::F16 => tile.values::<S, F16>(s, values.cast(), scratch, fetch),
+            KvType::Bf16 => tile.values::<S, Bf16>(s, values.cast(), scratch, fetch),
+            _ => tile.values::<S, f32>(s, values.cast(), scratch, fetch),
         }
     }
 }
@@ -307,26 +286,43 @@ impl Tile<'_> {
     /// `acc = acc * correction`, then `fma` with the values of the positions that the row sees.
     ///
     /// # Safety
-    /// `values` points to `[64][v_stride]`, `weights` to `[rows, 64]`, `corrections` to `[rows]`, `acc` to `[rows, partial_len]`.
+    /// `values` points to `[64][v_stride]`; scratch has the block's rows.
     #[inline(always)]
     unsafe fn values<S: Blocks, E: Element>(
         &self,
         s: S,
         values: *const E,
-        weights: *const f32,
-        corrections: *const f32,
-        acc: *mut f32,
+        scratch: &mut Scratch<'_>,
         mut fetch: Prefetch,
     ) {
         let attention = self.rows.attention;
         let (stride, len) = (attention.v_stride(), attention.partial_len());
+        let weights = scratch.weights.as_ptr();
+        let corrections = scratch.corrections.as_mut_ptr();
+        let acc = scratch.segment.as_mut_ptr();
         for block in self.blocks::<S>() {
             // What all rows of the block see; before and after it rows go one by one.
             let mut all = self.seen(block.end - 1).start..self.seen(block.start).end;
             if all.is_empty() {
-                all = 0..0;
+                all = PAGE..PAGE;
             }
-            let mut work = |rows: Range<usize>, positions: Range<usize>, correct: bool| {
+            let steps = block.len();
+            for step in 0..2 * steps + 1 {
+                let (rows, positions) = match step {
+                    _ if step == steps => (block.clone(), all.clone()),
+                    _ if step < steps => {
+                        let row = block.start + step;
+                        let seen = self.seen(row);
+                        (row..row + 1, seen.start..seen.end.min(all.start))
+                    }
+                    _ => {
+                        let row = block.start + step - steps - 1;
+                        (row..row + 1, all.end..self.seen(row).end)
+                    }
+                };
+                if positions.is_empty() {
+                    continue;
+                }
                 // SAFETY: the caller's; rows are in the block, positions below 64.
                 unsafe {
                     let args = Weighted {
@@ -335,30 +331,14 @@ impl Tile<'_> {
                         weights: weights.add(rows.start * PAGE + positions.start),
                         positions: positions.len(),
                         corrections: corrections.add(rows.start),
-                        correct,
                         acc: acc.add(rows.start * len),
                         len,
                     };
                     with_rows!(S, rows.len(), weigh_rows::<E>(s, &args, &mut fetch));
-                }
-            };
-            let same = self.seen(block.start) == self.seen(block.end - 1);
-            if !same {
-                for row in block.clone() {
-                    let seen = self.seen(row);
-                    let end = if all.is_empty() { seen.end } else { all.start };
-                    work(row..row + 1, seen.start..end, true);
-                }
-            }
-            if !all.is_empty() {
-                work(block.clone(), all.clone(), same);
-                if !same {
-                    for row in block {
-                        let seen = self.seen(row);
-                        if seen.end > all.end {
-                            work(row..row + 1, all.end..seen.end, false);
-                        }
-                    }
+                    // Done; what follows in this tile must not correct again.
+                    corrections
+                        .add(rows.start)
+                        .copy_from_nonoverlapping([1.0; 8].as_ptr(), rows.len());
                 }
             }
         }
@@ -463,8 +443,6 @@ struct Weighted<E> {
     weights: *const f32,
     positions: usize,
     corrections: *const f32,
-    /// Whether the accumulators are still to be corrected.
-    correct: bool,
     acc: *mut f32,
     /// Floats from one row's accumulator to the next.
     len: usize,
@@ -514,11 +492,7 @@ unsafe fn weigh_block<S: Simd, E: Element, const R: usize, const V: usize>(
     // SAFETY: the caller's.
     unsafe {
         for r in 0..R {
-            let c = s.splat(if args.correct {
-                *args.corrections.add(r)
-            } else {
-                1.0
-            });
+            let c = s.splat(*args.corrections.add(r));
             for v in 0..V {
                 let at = args.acc.add(r * args.len + first + v * LANES);
                 acc[r][v] = s.mul(s.load(&*at.cast()), c);
