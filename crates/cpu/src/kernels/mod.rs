@@ -1,5 +1,9 @@
 //! Kernels: one file per job, generic over the instruction set; see [`simd`].
 
+pub mod attention;
+pub mod kv;
+pub mod linear;
+pub mod math;
 pub mod simd;
 
 /// A set of kernels. All give the same bits; they differ in speed and in what the CPU must have.
