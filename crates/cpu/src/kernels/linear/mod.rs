@@ -1,4 +1,34 @@
 //! Weights times activations: panels of sixteen rows.
+//!
+//! The sixteen rows are the lanes. A type's file in `types` says how its blocks become bytes and scales; `block32` and `block256` are the
+//! arithmetic around that, in two forms with the same results: *direct* (a block is turned in registers and used at once for a few tokens)
+//! and *tiled* (256 columns are turned once into a tile that many tokens are streamed over); `isa` is what they need of an instruction set.
+
+use super::Set;
+use puna_quant::{ElementType, types as spec};
+
+mod scalar;
+
+#[cfg(target_arch = "x86_64")]
+mod ahead;
+#[cfg(target_arch = "x86_64")]
+mod block256;
+#[cfg(target_arch = "x86_64")]
+mod block32;
+#[cfg(target_arch = "x86_64")]
+mod entry;
+#[cfg(target_arch = "x86_64")]
+mod frame;
+#[cfg(target_arch = "x86_64")]
+mod isa;
+#[cfg(target_arch = "x86_64")]
+mod isa_avx2;
+#[cfg(target_arch = "x86_64")]
+mod isa_avx512;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod types;
 
 /// Rows of a full panel: the lanes of a vector.
 pub const PANEL_ROWS: usize = 16;
@@ -68,3 +98,72 @@ pub enum Activations<'a> {
 /// The CPU has the features of the kernel's [`Set`](super::Set). Shapes are checked by the kernel itself, which panics when they do not
 /// fit together.
 pub type PanelFn = unsafe fn(panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]);
+
+impl Panel<'_> {
+    /// Panics if the shape is not that of rows of `cols` weights.
+    #[cfg(target_arch = "x86_64")]
+    fn check(&self, cols: usize, block_len: usize, block_bytes: usize) {
+        assert!(
+            (1..=PANEL_ROWS).contains(&self.rows),
+            "a panel has 1 to 16 rows"
+        );
+        assert_eq!(self.cols, cols, "columns of weights and activations");
+        assert!(
+            cols.is_multiple_of(block_len),
+            "columns are not whole blocks"
+        );
+        assert_eq!(
+            self.row_bytes,
+            cols / block_len * block_bytes,
+            "bytes of a row"
+        );
+        assert!(
+            self.bytes.len() / self.rows >= self.row_bytes,
+            "the panel's rows go beyond the matrix"
+        );
+    }
+}
+
+/// The kernel of one type in one set.
+macro_rules! kernel {
+    ($set:ident, $spec:ident, $family:ident, $weights:ident) => {
+        match $set {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => entry::$family::avx512::<types::$weights>,
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => entry::$family::avx2::<types::$weights>,
+            _ => kernel!($set, $spec),
+        }
+    };
+    ($set:ident, $spec:ident) => {
+        match $set {
+            #[cfg(target_arch = "x86_64")]
+            Set::PortableFma | Set::Avx2 | Set::Avx512 => scalar::portable_fma::<spec::$spec>,
+            _ => scalar::portable::<spec::$spec>,
+        }
+    };
+}
+
+/// The panel kernel of a quantized type; nothing for other types.
+pub fn panel_fn(set: Set, ty: ElementType) -> Option<PanelFn> {
+    use ElementType as T;
+    Some(match ty {
+        T::Q4_0 => kernel!(set, Q4_0, block32, Q4_0),
+        T::Q4_1 => kernel!(set, Q4_1, block32, Q4_1),
+        T::Q5_0 => kernel!(set, Q5_0, block32, Q5_0),
+        T::Q5_1 => kernel!(set, Q5_1, block32, Q5_1),
+        T::Q8_0 => kernel!(set, Q8_0, block32, Q8_0),
+        T::IQ4_NL => kernel!(set, IQ4_NL, block32, Iq4Nl),
+        T::MXFP4 => kernel!(set, MXFP4, block32, Mxfp4),
+        T::Q2_K => kernel!(set, Q2_K, block256, Q2K),
+        T::Q3_K => kernel!(set, Q3_K, block256, Q3K),
+        T::Q4_K => kernel!(set, Q4_K, block256, Q4K),
+        T::Q5_K => kernel!(set, Q5_K, block256, Q5K),
+        T::Q6_K => kernel!(set, Q6_K, block256, Q6K),
+        T::IQ4_XS => kernel!(set, IQ4_XS, block256, Iq4Xs),
+        // Meant for activations; as weights they need not be fast.
+        T::Q8_1 => kernel!(set, Q8_1),
+        T::Q8_K => kernel!(set, Q8_K),
+        _ => return None,
+    })
+}

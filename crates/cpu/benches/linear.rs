@@ -1,0 +1,223 @@
+//! Speed of the quantized panels on one core, beside what the machine can do: `cargo bench -p puna-cpu --bench linear [type] [set]`.
+//!
+//! Columns: GB/s of weights at one token from memory, then GOP/s (two per weight and token) for growing token counts.
+
+use puna_cpu::kernels::Set;
+use puna_cpu::kernels::linear::{Activations, PANEL_ROWS, Panel, PanelFn, panel_fn};
+use puna_quant::{ActivationKind, ElementType};
+use std::time::Instant;
+
+const TYPES: [ElementType; 13] = [
+    ElementType::Q4_K,
+    ElementType::Q6_K,
+    ElementType::Q5_0,
+    ElementType::Q8_0,
+    ElementType::Q4_1,
+    ElementType::Q4_0,
+    ElementType::Q5_1,
+    ElementType::IQ4_NL,
+    ElementType::MXFP4,
+    ElementType::Q2_K,
+    ElementType::Q3_K,
+    ElementType::Q5_K,
+    ElementType::IQ4_XS,
+];
+const TOKENS: [usize; 7] = [1, 2, 4, 8, 16, 64, 512];
+const COLS: usize = 1536;
+/// Larger than the caches that one core may fill.
+const MATRIX_BYTES: usize = 192 << 20;
+
+struct Input {
+    kind: ActivationKind,
+    quants: Vec<i8>,
+    scales: Vec<f32>,
+    sums: Vec<i32>,
+    scaled_sums: Vec<f32>,
+    sums16: Vec<i16>,
+    sums32: Vec<i16>,
+}
+
+impl Input {
+    fn new(kind: ActivationKind, tokens: usize) -> Self {
+        let n = tokens * COLS;
+        let x: Vec<f32> = (0..n).map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 100.0).collect();
+        let mut this = Self {
+            kind,
+            quants: vec![0; n],
+            scales: vec![0.0; n / kind.block_len()],
+            sums: vec![0; n / 32],
+            scaled_sums: vec![0.0; n / 32],
+            sums16: vec![0; n / 16],
+            sums32: vec![0; n / 32],
+        };
+        if kind == ActivationKind::Q8Block32 {
+            puna_quant::quantize_q8_block32(
+                &x,
+                &mut this.quants,
+                &mut this.scales,
+                &mut this.sums,
+                &mut this.scaled_sums,
+            )
+        } else {
+            puna_quant::quantize_q8_block256(
+                &x,
+                &mut this.quants,
+                &mut this.scales,
+                &mut this.sums16,
+                &mut this.sums32,
+            )
+        }
+        .expect("lengths fit");
+        this
+    }
+
+    fn first(&self, tokens: usize) -> Activations<'_> {
+        let n = tokens * COLS;
+        if self.kind == ActivationKind::Q8Block32 {
+            Activations::Q8Block32 {
+                quants: &self.quants[..n],
+                scales: &self.scales[..n / 32],
+                sums: &self.sums[..n / 32],
+                scaled_sums: &self.scaled_sums[..n / 32],
+                tokens,
+                cols: COLS,
+            }
+        } else {
+            Activations::Q8Block256 {
+                quants: &self.quants[..n],
+                scales: &self.scales[..n / 256],
+                sums16: &self.sums16[..n / 16],
+                sums32: &self.sums32[..n / 32],
+                tokens,
+                cols: COLS,
+            }
+        }
+    }
+}
+
+/// Smallest time of `runs`, in seconds.
+fn best(runs: usize, mut f: impl FnMut()) -> f64 {
+    (0..runs)
+        .map(|_| {
+            let start = Instant::now();
+            f();
+            start.elapsed().as_secs_f64()
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// All panels of a matrix.
+fn multiply(kernel: PanelFn, matrix: &[u8], row_bytes: usize, x: &Activations<'_>, out: &mut [f32]) {
+    for at in (0..matrix.len()).step_by(row_bytes * PANEL_ROWS) {
+        let panel = Panel {
+            bytes: &matrix[at..],
+            row_bytes,
+            rows: PANEL_ROWS,
+            cols: COLS,
+        };
+        // SAFETY: `main` only offers sets that the CPU has.
+        unsafe { kernel(&panel, x, out) };
+    }
+}
+
+fn read(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<64>();
+    let mut sums = [0u64; 8];
+    for line in words {
+        for (sum, word) in sums.iter_mut().zip(line.as_chunks::<8>().0) {
+            *sum = sum.wrapping_add(u64::from_le_bytes(*word));
+        }
+    }
+    sums.iter().fold(0, |a, b| a ^ b)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn vnni(rounds: usize) -> i32 {
+    use std::arch::x86_64::*;
+    let mut acc = [_mm512_setzero_si512(); 16];
+    let w = _mm512_set1_epi32(std::hint::black_box(0x0102_0304));
+    for _ in 0..rounds {
+        for acc in &mut acc {
+            *acc = _mm512_dpbusd_epi32(*acc, w, w);
+        }
+    }
+    acc.iter().map(|a| _mm512_reduce_add_epi32(*a)).fold(0, i32::wrapping_add)
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let mut matrix = vec![0u8; MATRIX_BYTES];
+    // SAFETY: advice about memory that is ours.
+    unsafe {
+        libc::madvise(matrix.as_mut_ptr().cast(), MATRIX_BYTES, libc::MADV_HUGEPAGE);
+    }
+    for (i, byte) in matrix.iter_mut().enumerate() {
+        *byte = (i.wrapping_mul(0x9e37_79b9) >> 13) as u8 & 0x3f;
+    }
+    let mut sets = vec![Set::Portable];
+    #[cfg(target_arch = "x86_64")]
+    {
+        use puna_cpu::kernels::simd;
+        if simd::avx2::Avx2::new().is_some() {
+            sets.push(Set::Avx2);
+        }
+        if simd::avx512::Avx512::new().is_some() {
+            sets.push(Set::Avx512);
+            // SAFETY: the CPU has it.
+            let time = best(9, || unsafe {
+                std::hint::black_box(vnni(1_000_000));
+            });
+            println!("vpdpbusd: {:.0} GOP/s", 16e6 * 128.0 / time / 1e9);
+        }
+    }
+    sets.reverse();
+    for set in sets {
+        for ty in TYPES {
+            let wanted = |a: &String| {
+                let (ty, set) = (format!("{ty:?}"), format!("{set:?}"));
+                a.eq_ignore_ascii_case(&ty) || a.eq_ignore_ascii_case(&set)
+            };
+            if (arguments.is_empty() && set == Set::Portable)
+                || arguments.iter().filter(|a| wanted(a)).count() < arguments.len()
+            {
+                continue;
+            }
+            line(set, ty, &matrix);
+        }
+    }
+}
+
+fn line(set: Set, ty: ElementType, matrix: &[u8]) {
+    let (Some(kernel), Some(codec), Some(row_bytes)) =
+        (panel_fn(set, ty), ty.codec(), ty.row_bytes(COLS))
+    else {
+        return;
+    };
+    let input = Input::new(codec.activation(), 512);
+    let mut out = vec![0.0; 512 * PANEL_ROWS];
+    let panel_bytes = row_bytes * PANEL_ROWS;
+    let whole = matrix.len() / panel_bytes * panel_bytes;
+    let plain = whole as f64 / best(3, || { std::hint::black_box(read(&matrix[..whole])); }) / 1e9;
+    let mut line = format!("{set:?} {ty:?}:");
+    for tokens in TOKENS {
+        let x = input.first(tokens);
+        let bytes = whole / tokens.min(64) / panel_bytes * panel_bytes;
+        let weights = (bytes / row_bytes * COLS) as f64;
+        let time = best(if tokens < 8 { 7 } else { 5 }, || {
+            multiply(kernel, &matrix[..bytes], row_bytes, &x, &mut out);
+        });
+        if tokens == 1 {
+            let cached = 1 << 19;
+            let cached = cached / panel_bytes * panel_bytes;
+            let near = best(200, || multiply(kernel, &matrix[..cached], row_bytes, &x, &mut out));
+            line += &format!(
+                " {:.1} GB/s (read {plain:.1}, cached {:.1}); GOP/s",
+                bytes as f64 / time / 1e9,
+                cached as f64 / near / 1e9
+            );
+        }
+        line += &format!(" {tokens}: {:.0}", 2.0 * weights * tokens as f64 / time / 1e9);
+    }
+    println!("{line}");
+}

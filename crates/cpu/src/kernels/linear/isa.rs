@@ -1,0 +1,137 @@
+//! Integer vectors whose lanes are rows, once per instruction set.
+//!
+//! A vector `V` holds four consecutive weight bytes, or one `i32`, of each of [`Isa::LANES`] rows. Weights enter by [`Isa::turn`], activations
+//! by broadcasts of four bytes from memory inside [`Isa::dot`], so no step ever goes across lanes and every row is summed in the same order.
+
+/// Rows of weights in memory: row `r` begins at `base + r * stride`.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    /// First row.
+    pub(super) base: *const u8,
+    /// Bytes from one row to the next.
+    pub(super) stride: usize,
+}
+
+impl Rows {
+    /// The rows, `bytes` further on.
+    #[inline(always)]
+    pub(super) fn skip(self, bytes: usize) -> Self {
+        Self {
+            base: self.base.wrapping_add(bytes),
+            stride: self.stride,
+        }
+    }
+}
+
+/// Operations on lanes of rows. Implementors are tokens of instruction sets; the `unsafe` operations only ask that their pointers are good.
+pub(super) trait Isa: Copy {
+    /// Rows side by side.
+    const LANES: usize;
+    /// What is added to signed weights of eight bits to make them unsigned; 0 where [`Isa::dot`] takes them signed.
+    const SIGNED_BIAS: i32;
+    /// Integers.
+    type V: Copy;
+    /// `f32`.
+    type F: Copy;
+
+    /// Dots with weights up to `max` that may be added up before [`Isa::spill`].
+    fn depth(max: u32, signed: bool) -> usize;
+
+    /// Sixteen bytes of each row, as four vectors of four bytes.
+    ///
+    /// # Safety
+    /// Sixteen bytes at the start of every lane's row can be read.
+    unsafe fn turn(self, rows: Rows) -> [Self::V; 4];
+    /// Zeros.
+    fn zero(self) -> Self::V;
+    /// The same word in all lanes.
+    fn splat(self, x: u32) -> Self::V;
+    /// `a & b`
+    fn and(self, a: Self::V, b: Self::V) -> Self::V;
+    /// `a | b`
+    fn or(self, a: Self::V, b: Self::V) -> Self::V;
+    /// `a ^ b`
+    fn xor(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Words shifted right, zeros coming in.
+    fn shr(self, a: Self::V, bits: u32) -> Self::V;
+    /// Words shifted left.
+    fn shl(self, a: Self::V, bits: u32) -> Self::V;
+    /// Words shifted left by lanes; 0 from 32 bits on.
+    fn shl_by(self, a: Self::V, bits: Self::V) -> Self::V;
+    /// `a - b` by bytes, wrapping.
+    fn sub8(self, a: Self::V, b: Self::V) -> Self::V;
+    /// `a - b` by words, wrapping.
+    fn sub32(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Byte `i` is `table[index & 15]` of byte `i` of `index`, which is below 16.
+    fn lookup(self, table: [u8; 16], index: Self::V) -> Self::V;
+    /// In every word byte `i` is byte `from[i]`, 0 where that is negative.
+    fn shuffle(self, a: Self::V, from: [i8; 4]) -> Self::V;
+    /// Signed halves of words shifted right.
+    fn sar16(self, a: Self::V, bits: u32) -> Self::V;
+    /// Bytes of `a`, with `value` set where `bits & mask` is not zero; `mask` has one bit in each byte.
+    fn set_where(self, a: Self::V, bits: Self::V, mask: Self::V, value: u8) -> Self::V;
+
+    /// A scale for [`Isa::spill_scaled`] from byte `j` of every word.
+    fn scale(self, bytes: Self::V, j: usize, signed: bool) -> Self::V;
+    /// `acc + w · q`, four products per lane; `q` at most 127 in magnitude.
+    ///
+    /// # Safety
+    /// Four quants can be read at `q`.
+    unsafe fn dot<const SIGNED: bool>(self, acc: Self::V, w: Self::V, q: *const i8) -> Self::V;
+    /// Where dots start if their total starts at `total`.
+    fn begin(self, total: Self::V) -> Self::V;
+    /// The total with the dots so far: what was given to [`Isa::begin`] last, and all dots since.
+    fn end(self, total: Self::V, dots: Self::V) -> Self::V;
+    /// `sum + scale * dots`, the dots having begun at 0.
+    fn end_scaled(self, sum: Self::V, dots: Self::V, scale: Self::V) -> Self::V;
+    /// `-bias * sum` where `sum` fits in 16 bits.
+    ///
+    /// # Safety
+    /// A word can be read at `sum`.
+    unsafe fn minus_bias(self, bias: i32, sum: *const i32) -> Self::V;
+    /// `acc + a · b` of two halves per word, `b` the same for all lanes.
+    ///
+    /// # Safety
+    /// Two halves can be read at `b`.
+    unsafe fn dot16(self, acc: Self::V, a: Self::V, b: *const i16) -> Self::V;
+
+    /// Low halves of words as binary16, widened.
+    fn f16(self, a: Self::V) -> Self::F;
+    /// Bits as `f32`.
+    fn bits(self, a: Self::V) -> Self::F;
+    /// Nearest `f32`.
+    fn float(self, a: Self::V) -> Self::F;
+    /// Zeros.
+    fn zero_f(self) -> Self::F;
+    /// `a * x`
+    fn scale_f(self, a: Self::F, x: f32) -> Self::F;
+    /// `a * b + c`, rounded once.
+    fn fma(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// `a * x + c`, rounded once.
+    fn fma_x(self, a: Self::F, x: f32, c: Self::F) -> Self::F;
+    /// `c - a * b`, rounded once.
+    fn fnma(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+
+    /// Loads integers.
+    ///
+    /// # Safety
+    /// A vector can be read at `p`.
+    unsafe fn load(self, p: *const u32) -> Self::V;
+    /// Stores integers.
+    ///
+    /// # Safety
+    /// A vector can be written at `p`.
+    unsafe fn store(self, v: Self::V, p: *mut u32);
+    /// Loads floats.
+    ///
+    /// # Safety
+    /// A vector can be read at `p`.
+    unsafe fn load_f(self, p: *const f32) -> Self::F;
+    /// Stores floats.
+    ///
+    /// # Safety
+    /// A vector can be written at `p`.
+    unsafe fn store_f(self, v: Self::F, p: *mut f32);
+    /// Asks for a line in the second cache; any address is good.
+    fn prefetch(self, p: *const u8);
+}

@@ -1,0 +1,30 @@
+//! `IQ4_NL`.
+
+use super::super::block32::Block32;
+use super::super::isa::{Isa, Rows};
+use super::{levels, nibbles, word};
+use puna_quant::types::iq4::LEVELS;
+
+pub(in super::super) struct Iq4Nl;
+
+impl Block32 for Iq4Nl {
+    const BYTES: usize = 18;
+    const MAX: u32 = 255;
+    const BIAS: i32 = 0;
+    const SIGNED: bool = true;
+    type Raw<I: Isa> = (I::V, [I::V; 4]);
+
+    #[inline(always)]
+    unsafe fn load<I: Isa>(isa: I, rows: Rows) -> Self::Raw<I> {
+        // SAFETY: bytes 0 to 15 and 2 to 17 of the block.
+        unsafe { (word(isa, rows), isa.turn(rows.skip(2))) }
+    }
+    #[inline(always)]
+    fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, i: usize) -> I::V {
+        isa.lookup(levels(LEVELS, I::SIGNED_BIAS), nibbles(isa, &raw.1, i))
+    }
+    #[inline(always)]
+    fn scales<I: Isa>(isa: I, raw: &Self::Raw<I>) -> (I::F, I::F) {
+        (isa.f16(raw.0), isa.zero_f())
+    }
+}

@@ -1,0 +1,45 @@
+//! `Q2_K`.
+
+use super::super::block256::{Block256, Header};
+use super::super::isa::{Isa, Rows};
+
+pub(in super::super) struct Q2K;
+
+impl Block256 for Q2K {
+    const BYTES: usize = 84;
+    const SUB: usize = 16;
+    const UNITS: usize = 4;
+    const MAX: u32 = 3;
+    const BIAS: i32 = 0;
+    const MIN: bool = true;
+    type Kept<I: Isa> = ();
+    type Raw<I: Isa> = [I::V; 4];
+
+    #[inline(always)]
+    unsafe fn header<I: Isa>(isa: I, rows: Rows) -> ((), Header<I>) {
+        // SAFETY: bytes 0 to 15 and 68 to 83.
+        let [both, last] = [0, 68].map(|at| unsafe { isa.turn(rows.skip(at)) });
+        let low = isa.splat(0x0f0f_0f0f);
+        let header = Header {
+            d: isa.f16(last[3]),
+            dmin: isa.f16(isa.shr(last[3], 16)),
+            scales: both.map(|w| isa.and(w, low)),
+            minima: both.map(|w| isa.and(isa.shr(w, 4), low)),
+        };
+        ((), header)
+    }
+    /// Chunks 0 and 1 are the first half, chunks 2 and 3 the second; each takes sixteen bytes of 32.
+    #[inline(always)]
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, _: &(), chunk: usize) -> Self::Raw<I> {
+        // SAFETY: four chunks follow the first sixteen bytes.
+        unsafe { isa.turn(rows.skip(16 + 16 * chunk)) }
+    }
+    #[inline(always)]
+    fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V {
+        isa.and(isa.shr(raw[i], 2 * unit as u32), isa.splat(0x0303_0303))
+    }
+    #[inline(always)]
+    fn sub_block(chunk: usize, unit: usize) -> usize {
+        chunk / 2 * 8 + 2 * unit + chunk % 2
+    }
+}

@@ -1,0 +1,47 @@
+//! `Q4_K`.
+
+use super::super::block256::{Block256, Header};
+use super::super::isa::{Isa, Rows};
+use super::six_bits;
+
+pub(in super::super) struct Q4K;
+
+impl Block256 for Q4K {
+    const BYTES: usize = 144;
+    const SUB: usize = 32;
+    const UNITS: usize = 2;
+    const MAX: u32 = 15;
+    const BIAS: i32 = 0;
+    const MIN: bool = true;
+    type Kept<I: Isa> = ();
+    type Raw<I: Isa> = [[I::V; 4]; 2];
+
+    #[inline(always)]
+    unsafe fn header<I: Isa>(isa: I, rows: Rows) -> ((), Header<I>) {
+        // SAFETY: the first sixteen bytes of the super-block.
+        let [d, s, m, high] = unsafe { isa.turn(rows) };
+        let (scales, minima) = six_bits(isa, s, m, high);
+        let header = Header {
+            d: isa.f16(d),
+            dmin: isa.f16(isa.shr(d, 16)),
+            scales,
+            minima,
+        };
+        ((), header)
+    }
+    #[inline(always)]
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, _: &(), chunk: usize) -> Self::Raw<I> {
+        // SAFETY: four chunks of 32 bytes follow the first sixteen.
+        [0, 16].map(|at| unsafe { isa.turn(rows.skip(16 + 32 * chunk + at)) })
+    }
+    #[inline(always)]
+    fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V {
+        let w = raw[i / 4][i % 4];
+        let w = if unit == 0 { w } else { isa.shr(w, 4) };
+        isa.and(w, isa.splat(0x0f0f_0f0f))
+    }
+    #[inline(always)]
+    fn sub_block(chunk: usize, unit: usize) -> usize {
+        2 * chunk + unit
+    }
+}

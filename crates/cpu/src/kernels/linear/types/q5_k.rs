@@ -1,0 +1,58 @@
+//! `Q5_K`.
+
+use super::super::block256::{Block256, Header};
+use super::super::isa::{Isa, Rows};
+use super::six_bits;
+
+pub(in super::super) struct Q5K;
+
+/// Nibbles; fifth bits; which of these belong to the chunk's two sub-blocks.
+pub(in super::super) struct Raw<V>([[V; 4]; 2], [[V; 4]; 2], [V; 2]);
+
+impl Block256 for Q5K {
+    const BYTES: usize = 176;
+    const SUB: usize = 32;
+    const UNITS: usize = 2;
+    const MAX: u32 = 31;
+    const BIAS: i32 = 0;
+    const MIN: bool = true;
+    type Kept<I: Isa> = [[I::V; 4]; 2];
+    type Raw<I: Isa> = Raw<I::V>;
+
+    #[inline(always)]
+    unsafe fn header<I: Isa>(isa: I, rows: Rows) -> (Self::Kept<I>, Header<I>) {
+        // SAFETY: the first 48 bytes of the super-block.
+        let [[d, s, m, high], a, b] = [0, 16, 32].map(|at| unsafe { isa.turn(rows.skip(at)) });
+        let (scales, minima) = six_bits(isa, s, m, high);
+        let header = Header {
+            d: isa.f16(d),
+            dmin: isa.f16(isa.shr(d, 16)),
+            scales,
+            minima,
+        };
+        ([a, b], header)
+    }
+    #[inline(always)]
+    unsafe fn load<I: Isa>(
+        isa: I,
+        rows: Rows,
+        kept: &Self::Kept<I>,
+        chunk: usize,
+    ) -> Self::Raw<I> {
+        // SAFETY: four chunks of 32 bytes follow the first 48.
+        let low = [0, 16].map(|at| unsafe { isa.turn(rows.skip(48 + 32 * chunk + at)) });
+        let masks = [0, 1].map(|unit| isa.splat(0x0101_0101 << (2 * chunk + unit)));
+        Raw(low, *kept, masks)
+    }
+    #[inline(always)]
+    fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V {
+        let w = raw.0[i / 4][i % 4];
+        let w = if unit == 0 { w } else { isa.shr(w, 4) };
+        let w = isa.and(w, isa.splat(0x0f0f_0f0f));
+        isa.set_where(w, raw.1[i / 4][i % 4], raw.2[unit], 16)
+    }
+    #[inline(always)]
+    fn sub_block(chunk: usize, unit: usize) -> usize {
+        2 * chunk + unit
+    }
+}
