@@ -1,0 +1,62 @@
+//! 5 bits per weight, symmetric: weight `i` is `d * (q[i] - 16)`.
+//!
+//! Block of 32 weights, 22 bytes: `d` f16 (2), fifth bits (4: bit `i` of the little-endian word is weight `i`),
+//! lower four bits (16: low halves weights 0 to 15, high halves 16 to 31).
+
+use crate::block32::{self, Symmetric};
+use crate::float::{f16_at, f32_to_f16};
+use crate::{ActivationKind, ActivationRow, Codec, ElementType, QuantError, ScaleField};
+
+/// The arithmetic of [`ElementType::Q5_0`].
+#[derive(Debug, Clone, Copy)]
+pub struct Q5_0;
+
+/// A block as integers in -16..=15.
+#[inline(always)]
+pub fn unpack(block: &[u8; 22]) -> Symmetric {
+    let high = block32::fifth_bits([block[2], block[3], block[4], block[5]]);
+    let low = block32::nibbles(&block[6..]);
+    Symmetric {
+        scale: f16_at(block, 0),
+        weights: std::array::from_fn(|i| (low[i] | high[i]) as i8 - 16),
+    }
+}
+
+/// Encodes a block; the value of greatest magnitude becomes -16.
+#[inline]
+pub fn pack(x: &[f32; 32]) -> [u8; 22] {
+    let (scale, weights) = block32::round_symmetric(x, 16.0);
+    let mut block = [0; 22];
+    block[..2].copy_from_slice(&f32_to_f16(scale).to_le_bytes());
+    block[2..6].copy_from_slice(&block32::pack_fifth_bits(&weights));
+    block32::pack_nibbles(&weights, &mut block[6..]);
+    block
+}
+
+impl Codec for Q5_0 {
+    fn element_type(&self) -> ElementType {
+        ElementType::Q5_0
+    }
+
+    fn dequantize(&self, bytes: &[u8], out: &mut [f32]) -> Result<(), QuantError> {
+        block32::dequantize_symmetric(self.element_type(), bytes, out, unpack)
+    }
+
+    fn quantize(&self, x: &[f32], out: &mut [u8]) -> Result<(), QuantError> {
+        block32::quantize(self.element_type(), x, out, pack)
+    }
+
+    fn activation(&self) -> ActivationKind {
+        ActivationKind::Q8Block32
+    }
+
+    #[inline(always)]
+    fn dot(&self, row: &[u8], x: ActivationRow<'_>) -> Result<f32, QuantError> {
+        block32::dot_symmetric(self.element_type(), row, x, unpack)
+    }
+
+    fn scale_fields(&self) -> &'static [ScaleField] {
+        const FIELDS: &[ScaleField] = &[ScaleField::f16(0)];
+        FIELDS
+    }
+}

@@ -1,0 +1,156 @@
+//! The activation quantizers against their definition.
+
+use puna_quant::{
+    ActivationBuffer, ActivationKind, ActivationRow, QuantError, quantize_q8_block32,
+    quantize_q8_block256,
+};
+
+/// Quants and scales of a row, by the definition and with the standard library's rounding.
+fn by_definition(x: &[f32], n: usize) -> (Vec<i8>, Vec<f32>) {
+    let (mut quants, mut scales) = (Vec::new(), Vec::new());
+    for block in x.chunks(n) {
+        let amax = block.iter().fold(0.0f32, |a, v| a.max(v.abs()));
+        let inverse = 127.0 / amax;
+        if block.iter().any(|v| !v.is_finite()) {
+            scales.push(f32::NAN);
+            quants.extend(vec![0; n]);
+        } else if inverse.is_infinite() {
+            scales.push(0.0);
+            quants.extend(vec![0; n]);
+        } else {
+            scales.push(amax / 127.0);
+            let q = block.iter().map(|v| (v * inverse).round_ties_even());
+            quants.extend(q.map(|q| q.clamp(-127.0, 127.0) as i8));
+        }
+    }
+    (quants, scales)
+}
+
+fn rows() -> Vec<Vec<f32>> {
+    let mut state = 1u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32 - 0.5
+    };
+    let mut rows = Vec::new();
+    for size in [1.0, 1e-3, 1e30, 1e-30, 1e-36, 1e-38, 1e-44, 3e38] {
+        rows.push((0..512).map(|_| next() * size).collect::<Vec<_>>());
+    }
+    // Every tie: amax 127, so that the inverse is 1.
+    rows.push(
+        (0..512)
+            .map(|i| i as f32 * 0.5 - 127.5)
+            .map(|v| v.clamp(-127.0, 127.0))
+            .collect(),
+    );
+    rows.push(vec![0.0; 512]);
+    rows.push(vec![-0.0; 512]);
+    rows.push((0..512).map(|i| if i == 40 { -7.0 } else { 0.0 }).collect());
+    rows.push(vec![f32::MAX; 512]);
+    for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        rows.push((0..512).map(|i| if i == 300 { bad } else { 1.0 }).collect());
+    }
+    rows
+}
+
+fn same(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
+}
+
+#[test]
+fn quants_scales_and_sums_are_those_of_the_definition() {
+    for (i, x) in rows().iter().enumerate() {
+        let buffer = ActivationBuffer::new(ActivationKind::Q8Block32, x).unwrap();
+        let ActivationRow::Q8Block32(row) = buffer.row() else {
+            panic!("{:?}", buffer.row());
+        };
+        let (quants, scales) = by_definition(x, 32);
+        let sums: Vec<i32> = quants
+            .chunks(32)
+            .map(|q| q.iter().map(|&q| i32::from(q)).sum())
+            .collect();
+        let scaled: Vec<f32> = scales
+            .iter()
+            .zip(&sums)
+            .map(|(d, &s)| d * s as f32)
+            .collect();
+        assert_eq!(row.quants, quants, "row {i}");
+        assert!(same(row.scales, &scales), "row {i}: {:?}", row.scales);
+        assert_eq!(row.sums, sums, "row {i}");
+        assert!(same(row.scaled_sums, &scaled), "row {i}");
+
+        let buffer = ActivationBuffer::new(ActivationKind::Q8Block256, x).unwrap();
+        let ActivationRow::Q8Block256(row) = buffer.row() else {
+            panic!("{:?}", buffer.row());
+        };
+        let (quants, scales) = by_definition(x, 256);
+        let sums = |n| -> Vec<i16> {
+            quants
+                .chunks(n)
+                .map(|q| q.iter().map(|&q| i16::from(q)).sum())
+                .collect()
+        };
+        assert_eq!(row.quants, quants, "row {i}");
+        assert!(same(row.scales, &scales), "row {i}: {:?}", row.scales);
+        assert_eq!(row.sums16, sums(16), "row {i}");
+        assert_eq!(row.sums32, sums(32), "row {i}");
+    }
+}
+
+#[test]
+fn a_block_that_is_no_number_does_not_touch_its_neighbours() {
+    let mut x = vec![1.0f32; 96];
+    x[40] = f32::INFINITY;
+    let buffer = ActivationBuffer::new(ActivationKind::Q8Block32, &x).unwrap();
+    let ActivationRow::Q8Block32(row) = buffer.row() else {
+        panic!("{:?}", buffer.row());
+    };
+    assert_eq!((row.scales[0], row.scales[2]), (1.0 / 127.0, 1.0 / 127.0));
+    assert!(row.scales[1].is_nan() && row.scaled_sums[1].is_nan());
+    assert_eq!(row.quants[32..64], [0; 32]);
+    assert_eq!(row.sums, [127 * 32, 0, 127 * 32]);
+}
+
+#[test]
+fn buffers_of_the_wrong_length_are_errors() {
+    let x = [1.0f32; 512];
+    let found = |result: Result<(), QuantError>| match result {
+        Err(QuantError::ActivationLength { what, .. }) => what,
+        other => panic!("{other:?}"),
+    };
+    for (cols, quants, scales, sums, scaled_sums, what) in [
+        (33, 32, 1, 1, 1, "input"),
+        (64, 63, 2, 2, 2, "quants"),
+        (64, 64, 1, 2, 2, "scales"),
+        (64, 64, 2, 3, 2, "sums"),
+        (64, 64, 2, 2, 1, "scaled sums"),
+    ] {
+        let result = quantize_q8_block32(
+            &x[..cols],
+            &mut vec![0; quants],
+            &mut vec![0.0; scales],
+            &mut vec![0; sums],
+            &mut vec![0.0; scaled_sums],
+        );
+        assert_eq!(found(result), what);
+    }
+    for (cols, quants, scales, sums16, sums32, what) in [
+        (255, 0, 0, 0, 0, "input"),
+        (256, 255, 1, 16, 8, "quants"),
+        (256, 256, 2, 16, 8, "scales"),
+        (256, 256, 1, 15, 8, "sums of 16"),
+        (256, 256, 1, 16, 16, "sums of 32"),
+    ] {
+        let result = quantize_q8_block256(
+            &x[..cols],
+            &mut vec![0; quants],
+            &mut vec![0.0; scales],
+            &mut vec![0; sums16],
+            &mut vec![0; sums32],
+        );
+        assert_eq!(found(result), what);
+    }
+}

@@ -1,0 +1,439 @@
+//! The dot product of every type: its order of operations against a second, slow writing-down of the rule, its value against f64, and
+//! cases made by hand.
+
+use puna_quant::{
+    ActivationBuffer, ActivationKind, ActivationRow, Codec, ElementType, Q8Block32Row,
+    Q8Block256Row, QuantError, ScaleKind, dot, first_non_finite,
+};
+
+/// A small generator (xorshift), so that cases are the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn bytes(&mut self, n: usize) -> Vec<u8> {
+        (0..n).map(|_| (self.next() >> 32) as u8).collect()
+    }
+
+    /// Roughly normal values.
+    fn values(&mut self, n: usize, size: f32) -> Vec<f32> {
+        let mut uniform = || (self.next() >> 40) as f32 / (1u64 << 24) as f32 - 0.5;
+        (0..n)
+            .map(|_| (uniform() + uniform() + uniform()) * size)
+            .collect()
+    }
+}
+
+fn codecs() -> impl Iterator<Item = &'static dyn Codec> {
+    ElementType::ALL.iter().filter_map(|t| t.codec())
+}
+
+fn cut(t: ElementType, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.chunks(t.block_bytes())
+}
+
+/// Replaces the scales of one block by these values, in the order of the fields.
+fn with_scales(codec: &dyn Codec, block: &[u8], scales: [f32; 2]) -> Vec<u8> {
+    let mut block = block.to_vec();
+    for (field, scale) in codec.scale_fields().iter().zip(scales) {
+        let bytes = match field.kind {
+            ScaleKind::F16 => half::f16::from_f32(scale).to_le_bytes().to_vec(),
+            ScaleKind::F32 => scale.to_le_bytes().to_vec(),
+            ScaleKind::E8M0 => vec![(scale.log2() + 128.0) as u8],
+            other => panic!("{other:?}"),
+        };
+        block[field.offset..][..bytes.len()].copy_from_slice(&bytes);
+    }
+    block
+}
+
+/// The scales of one block as f32; zero for those that it does not have.
+fn scales_of(codec: &dyn Codec, block: &[u8]) -> [f32; 2] {
+    let mut scales = [0.0; 2];
+    for (field, scale) in codec.scale_fields().iter().zip(&mut scales) {
+        let b = &block[field.offset..];
+        *scale = match field.kind {
+            ScaleKind::F16 => half::f16::from_le_bytes([b[0], b[1]]).to_f32(),
+            ScaleKind::F32 => f32::from_le_bytes([b[0], b[1], b[2], b[3]]),
+            ScaleKind::E8M0 => 2f32.powi(i32::from(b[0]) - 128),
+            other => panic!("{other:?}"),
+        };
+    }
+    scales
+}
+
+/// Random rows whose scales are of an ordinary size.
+fn random_row(codec: &dyn Codec, blocks: usize, random: &mut Random) -> Vec<u8> {
+    let t = codec.element_type();
+    let bytes = random.bytes(blocks * t.block_bytes());
+    if t.block_len() == 1 {
+        return bytes;
+    }
+    let rows = cut(t, &bytes).map(|block| {
+        let s = random.values(2, 0.05);
+        let scale = if t == ElementType::MXFP4 {
+            s[0].abs() + 1e-6
+        } else {
+            s[0]
+        };
+        with_scales(codec, block, [scale, s[1]])
+    });
+    rows.collect::<Vec<_>>().concat()
+}
+
+fn decode(codec: &dyn Codec, bytes: &[u8]) -> Vec<f32> {
+    let t = codec.element_type();
+    let mut out = vec![0.0; bytes.len() / t.block_bytes() * t.block_len()];
+    codec.dequantize(bytes, &mut out).unwrap();
+    out
+}
+
+/// The rule, written a second time from the integers that decoding shows when the scales are 1 and 0: slow and without the library's loops.
+fn dot_by_the_rule(codec: &dyn Codec, row: &[u8], x: &[f32]) -> f32 {
+    let t = codec.element_type();
+    let n = t.block_len();
+    let buffer = ActivationBuffer::new(codec.activation(), x).unwrap();
+    let (quants, scales) = match buffer.row() {
+        ActivationRow::Q8Block32(x) => (x.quants, x.scales),
+        ActivationRow::Q8Block256(x) => (x.quants, x.scales),
+        _ => return dense_dot_by_the_rule(&decode(codec, row), x),
+    };
+    let mut acc = 0.0f32;
+    for (b, block) in cut(t, row).enumerate() {
+        let quants = &quants[b * n..][..n];
+        let sum_with = |weights: &[f32]| -> i64 {
+            weights
+                .iter()
+                .zip(quants)
+                .map(|(&w, &q)| w as i64 * i64::from(q))
+                .sum()
+        };
+        let [d, m] = scales_of(codec, block);
+        let isum = sum_with(&decode(codec, &with_scales(codec, block, [1.0, 0.0])));
+        acc = (d * scales[b]).mul_add(isum as f32, acc);
+        match t {
+            ElementType::Q4_1 | ElementType::Q5_1 => {
+                let sum: i64 = quants.iter().map(|&q| i64::from(q)).sum();
+                acc = m.mul_add(scales[b] * sum as f32, acc);
+            }
+            ElementType::Q2_K | ElementType::Q4_K | ElementType::Q5_K => {
+                // With scales 0 and -1, a weight decodes to its minimum.
+                let imin = sum_with(&decode(codec, &with_scales(codec, block, [0.0, -1.0])));
+                acc = (-(m * scales[b])).mul_add(imin as f32, acc);
+            }
+            _ => {}
+        }
+    }
+    acc
+}
+
+fn dense_dot_by_the_rule(w: &[f32], x: &[f32]) -> f32 {
+    let mut lane = [0.0f32; 16];
+    for c in 0..w.len() {
+        lane[c % 16] = w[c].mul_add(x[c], lane[c % 16]);
+    }
+    for width in [8, 4, 2, 1] {
+        for i in 0..width {
+            lane[i] += lane[i + width];
+        }
+    }
+    lane[0]
+}
+
+fn product(codec: &dyn Codec, row: &[u8], x: &[f32]) -> f32 {
+    let buffer = ActivationBuffer::new(codec.activation(), x).unwrap();
+    codec.dot(row, buffer.row()).unwrap()
+}
+
+#[test]
+fn every_dot_product_follows_the_rule_bit_for_bit() {
+    let mut random = Random(0x1234_5678_9abc_def1);
+    for codec in codecs() {
+        let t = codec.element_type();
+        for blocks in [0, 1, 2, 3, 7, 15, 16, 17, 31, 40] {
+            for size in [1.0, 1e-3, 1e4] {
+                let row = random_row(codec, blocks, &mut random);
+                let x = random.values(blocks * t.block_len(), size);
+                let (ours, rule) = (product(codec, &row, &x), dot_by_the_rule(codec, &row, &x));
+                assert!(
+                    ours.to_bits() == rule.to_bits() || (ours.is_nan() && rule.is_nan()),
+                    "{t}, {blocks} blocks: {ours:e}, the rule gives {rule:e}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_dot_product_is_near_the_product_of_the_decoded_values() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for codec in codecs() {
+        let t = codec.element_type();
+        let blocks = 4096 / t.block_len();
+        let mut row = random_row(codec, blocks, &mut random);
+        if t.block_len() == 1 && !codec.scale_fields().is_empty() {
+            // Random bits are no ordinary floats.
+            let values = random.values(blocks, 1.0);
+            if t == ElementType::F64 {
+                let doubles = values.iter().map(|&v| f64::from(v));
+                row = doubles.flat_map(f64::to_le_bytes).collect();
+            } else {
+                codec.quantize(&values, &mut row).unwrap();
+            }
+        }
+        let x = random.values(4096, 2.0);
+        let weights = decode(codec, &row);
+        let terms = weights
+            .iter()
+            .zip(&x)
+            .map(|(&w, &x)| f64::from(w) * f64::from(x));
+        let (exact, size) = terms.fold((0.0, 0.0), |(sum, size), v| (sum + v, size + v * v));
+        let ours = f64::from(product(codec, &row, &x));
+        // Errors of the activations add up like a random walk; those of f32 are far smaller.
+        let tolerance = match codec.activation() {
+            ActivationKind::F32 => 1e-5 * size.sqrt(),
+            _ => 0.05 * size.sqrt(),
+        };
+        assert!(
+            (ours - exact).abs() <= tolerance,
+            "{t}: {ours} {exact} {tolerance}"
+        );
+    }
+}
+
+/// One block of `Q8_0` with this scale and these first weights.
+fn q8_0_block(scale: f32, first: &[i8]) -> Vec<u8> {
+    let mut block = vec![0; 34];
+    block[..2].copy_from_slice(&half::f16::from_f32(scale).to_le_bytes());
+    for (b, &w) in block[2..].iter_mut().zip(first) {
+        *b = w as u8;
+    }
+    block
+}
+
+#[test]
+fn blocks_are_added_in_ascending_order_with_one_rounding_each() {
+    // Quants all 1 in the first place, scales given: the sum is of weight * scale * x_scale in f32.
+    let mut quants = vec![0i8; 96];
+    for b in 0..3 {
+        quants[b * 32] = 1;
+    }
+    let case = |x_scales: [f32; 3]| {
+        let row = [1, 1, 1].map(|w| q8_0_block(1.0, &[w])).concat();
+        let x = Q8Block32Row {
+            quants: &quants,
+            scales: &x_scales,
+            sums: &[1; 3],
+            scaled_sums: &x_scales,
+        };
+        dot(ElementType::Q8_0, &row, ActivationRow::Q8Block32(x)).unwrap()
+    };
+    let big = 2f32.powi(24);
+    assert_eq!(case([1.0, 1.0, big]), big + 2.0); // 1 + 1 first, then exactly added
+    assert_eq!(case([big, 1.0, 1.0]), big); // each 1 is half a unit and rounds to even
+    assert_eq!(case([big, -big, 1.0]), 1.0);
+}
+
+#[test]
+fn a_product_is_not_rounded_before_it_is_added_to_its_lane() {
+    // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24 needs more than 24 bits.
+    let (near_one, rounded_square) = (1.0 + 2f32.powi(-12), 1.0 + 2f32.powi(-11));
+    let case = |column: usize| {
+        let (mut weights, mut x) = ([0.0f32; 17], [0.0f32; 17]);
+        (weights[0], x[0]) = (-1.0, rounded_square);
+        (weights[column], x[column]) = (near_one, near_one);
+        let bytes: Vec<u8> = weights.iter().flat_map(|w| w.to_le_bytes()).collect();
+        dot(ElementType::F32, &bytes, ActivationRow::F32(&x)).unwrap()
+    };
+    assert_eq!(case(16), 2f32.powi(-24)); // the same lane as column 0
+    assert_eq!(case(1), 0.0); // a lane of its own: rounded there
+}
+
+#[test]
+fn hand_made_blocks_give_hand_made_products() {
+    // Q4_0, scale 0.5: integers -8, 7 in places 0 and 16 (one byte), 0 elsewhere.
+    let mut q4_0 = vec![0x88u8; 18];
+    q4_0[..2].copy_from_slice(&half::f16::from_f32(0.5).to_le_bytes());
+    q4_0[2] = 0xf0;
+    // Q4_K: d 2, dmin 4; sub-block 0 has scale 3 and minimum 5, sub-block 7 scale 63 and minimum 62; first weights 15 and 9.
+    let mut q4_k = vec![0u8; 144];
+    q4_k[..2].copy_from_slice(&half::f16::from_f32(2.0).to_le_bytes());
+    q4_k[2..4].copy_from_slice(&half::f16::from_f32(4.0).to_le_bytes());
+    q4_k[4] = 3;
+    q4_k[8] = 5;
+    q4_k[15] = 0xef; // low four bits of minimum 7 (0xe) and scale 7 (0xf)
+    q4_k[7] = 0xc0; // top bits of scale 7
+    q4_k[11] = 0xc0; // top bits of minimum 7
+    q4_k[16] = 0x0f;
+    q4_k[16 + 96] = 0x90;
+
+    let mut quants = vec![0i8; 256];
+    (quants[0], quants[16], quants[224]) = (10, -3, -127);
+    let x32 = Q8Block32Row {
+        quants: &quants[..32],
+        scales: &[0.25],
+        sums: &[7],
+        scaled_sums: &[1.75],
+    };
+    let product = dot(ElementType::Q4_0, &q4_0, ActivationRow::Q8Block32(x32)).unwrap();
+    assert_eq!(product, 0.5 * 0.25 * (-8.0 * 10.0 + 7.0 * -3.0));
+
+    let mut sums32 = [0; 8];
+    (sums32[0], sums32[7]) = (7, -127);
+    let x256 = Q8Block256Row {
+        quants: &quants,
+        scales: &[0.25],
+        sums16: &[0; 16],
+        sums32: &sums32,
+    };
+    let product = dot(ElementType::Q4_K, &q4_k, ActivationRow::Q8Block256(x256)).unwrap();
+    let isum = 3 * 15 * 10 + 63 * 9 * -127;
+    let imin = 5 * 7 + 62 * -127;
+    assert_eq!(product, 0.5 * isum as f32 - imin as f32);
+}
+
+#[test]
+fn activations_that_are_no_numbers_make_the_product_nan() {
+    let mut random = Random(77);
+    for codec in codecs() {
+        let n = 512 / codec.element_type().block_len();
+        let row = random_row(codec, n, &mut random);
+        for bad in [f32::NAN, f32::INFINITY] {
+            let mut x = random.values(512, 1.0);
+            x[300] = bad;
+            let product = product(codec, &row, &x);
+            assert!(!product.is_finite(), "{}: {product}", codec.element_type());
+        }
+    }
+}
+
+#[test]
+fn wrong_lengths_and_wrong_activations_are_errors() {
+    for codec in codecs() {
+        let t = codec.element_type();
+        let cols = 512;
+        let row = vec![0u8; t.row_bytes(cols).unwrap()];
+        let x = vec![0.5f32; cols];
+        let good = ActivationBuffer::new(codec.activation(), &x).unwrap();
+        assert!(codec.dot(&row, good.row()).is_ok());
+
+        let longer = ActivationBuffer::new(codec.activation(), &[0.5; 768]).unwrap();
+        for other in [codec.dot(&row, longer.row()), codec.dot(&[], good.row())] {
+            assert!(
+                matches!(other, Err(QuantError::Length { .. })),
+                "{t}: {other:?}"
+            );
+        }
+        if t.block_bytes() > 1 {
+            let short = codec.dot(&row[1..], good.row());
+            assert_eq!(
+                short,
+                Err(QuantError::PartialBlock {
+                    element_type: t,
+                    bytes: row.len() - 1
+                })
+            );
+            let short = codec.dequantize(&row[1..], &mut vec![0.0; cols]);
+            assert_eq!(
+                short,
+                Err(QuantError::PartialBlock {
+                    element_type: t,
+                    bytes: row.len() - 1
+                })
+            );
+        }
+        let other_kind = match codec.activation() {
+            ActivationKind::F32 => ActivationKind::Q8Block32,
+            _ => ActivationKind::F32,
+        };
+        let other = ActivationBuffer::new(other_kind, &x).unwrap();
+        assert!(matches!(
+            codec.dot(&row, other.row()),
+            Err(QuantError::WrongActivation { .. })
+        ));
+        let output = codec.dequantize(&row, &mut vec![0.0; cols - 1]);
+        assert!(
+            matches!(output, Err(QuantError::Length { .. })),
+            "{t}: {output:?}"
+        );
+        match codec.quantize(&x, &mut vec![0; row.len() + 1]) {
+            Err(QuantError::Length { .. } | QuantError::NoQuantizer(_)) => {}
+            other => panic!("{t}: {other:?}"),
+        }
+    }
+    let unsupported = dot(ElementType::IQ2_XXS, &[], ActivationRow::F32(&[]));
+    assert_eq!(
+        unsupported.unwrap_err().to_string(),
+        "type IQ2_XXS is not supported yet"
+    );
+}
+
+#[test]
+fn random_bytes_of_every_type_and_length_never_panic() {
+    let mut random = Random(0xfeed_f00d_dead_beef);
+    // The most that integers can hold, to show that no sum overflows.
+    let quants = [[i8::MIN; 1024], [i8::MAX; 1024]];
+    let sums16 = [[i16::MIN; 64], [i16::MAX; 64]];
+    let sums32 = [[i16::MIN; 32], [i16::MAX; 32]];
+    for t in ElementType::ALL.iter().copied() {
+        let Some(codec) = t.codec() else { continue };
+        for round in 0..64 {
+            let blocks = 1024 / t.block_len().max(32) * t.block_len().max(32) / t.block_len();
+            let mut row = random.bytes(blocks * t.block_bytes());
+            match round {
+                0 => row.fill(0),
+                1 => row.fill(0xff),
+                2 => row.fill(0x80),
+                3 => row.fill(0x7f),
+                _ => {}
+            }
+            decode(codec, &row);
+            first_non_finite(t, &row);
+            for i in 0..2 {
+                let x = match codec.activation() {
+                    ActivationKind::Q8Block32 => ActivationRow::Q8Block32(Q8Block32Row {
+                        quants: &quants[i],
+                        scales: &[f32::MAX; 32],
+                        sums: &[i32::MIN; 32],
+                        scaled_sums: &[f32::INFINITY; 32],
+                    }),
+                    ActivationKind::Q8Block256 => ActivationRow::Q8Block256(Q8Block256Row {
+                        quants: &quants[i],
+                        scales: &[f32::MAX; 4],
+                        sums16: &sums16[i],
+                        sums32: &sums32[i],
+                    }),
+                    _ => ActivationRow::F32(&[f32::MAX; 1024]),
+                };
+                codec.dot(&row, x).unwrap();
+            }
+            let cut = random.next() as usize % (row.len() + 1);
+            let mut out = vec![0.0; random.next() as usize % 1025];
+            let whole = cut.is_multiple_of(t.block_bytes())
+                && out.len() == cut / t.block_bytes() * t.block_len();
+            assert_eq!(
+                codec.dequantize(&row[..cut], &mut out).is_ok(),
+                whole,
+                "{t} {cut}"
+            );
+            let floats: Vec<f32> = random
+                .bytes(4096)
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|&b| f32::from_le_bytes(b))
+                .collect();
+            ActivationBuffer::new(codec.activation(), &floats).unwrap();
+            match codec.quantize(&floats, &mut vec![0; t.row_bytes(1024).unwrap()]) {
+                Ok(()) | Err(QuantError::NoQuantizer(_)) => {}
+                Err(other) => panic!("{t}: {other}"),
+            }
+        }
+    }
+}
