@@ -1,9 +1,12 @@
 //! Kernels: one file per job, generic over the instruction set; see [`simd`].
 
 pub mod attention;
+pub mod entry;
 pub mod kv;
 pub mod linear;
 pub mod math;
+pub mod norm;
+pub mod quantize;
 pub mod simd;
 
 /// A set of kernels. All give the same bits; they differ in speed and in what the CPU must have.
