@@ -2,8 +2,9 @@
 
 use crate::habits::Habits;
 use crate::marks::{MarkedSource, Segment, mark_all, segments, strip, unused_mark};
-use crate::source::{SpanKind, adapted, scan};
+use crate::source::{SpanKind, adapted, bounded, excess, scan};
 use crate::specials::SpecialIndex;
+use crate::stack::with_deep_stack;
 use crate::{ChatError, ContentTrust, Conversation, SpecialTokens, python};
 use jiff::ZonedDateTime;
 use minijinja::syntax::SyntaxConfig;
@@ -58,9 +59,16 @@ impl ChatTemplate {
     /// # Errors
     /// [`ChatError::Syntax`], with line, column and the line itself.
     pub fn compile(source: &str, tokens: SpecialTokens) -> Result<Self, ChatError> {
-        let rewritten = adapted(source);
-        let plain = Engine::new(rewritten.clone())?;
-        plain.check_names()?;
+        if let Some((at, problem)) = excess(source) {
+            return Err(ChatError::syntax(source, at, problem));
+        }
+        let adapted = adapted(source);
+        let (rewritten, plain) = with_deep_stack(|| {
+            // This one only for its errors, which are to name the columns of the source as it was given.
+            Engine::new(adapted.clone())?.check_names()?;
+            let rewritten = bounded(&adapted);
+            Ok((rewritten.clone(), Engine::new(rewritten)?))
+        })?;
         let specials = SpecialIndex::new(&tokens);
         let places = MarkedSource::new(&rewritten, &specials);
         let (marked, habits) = (OnceLock::new(), OnceLock::new());
@@ -85,6 +93,10 @@ impl ChatTemplate {
     /// # Errors
     /// [`ChatError::Refused`] with the template's own words if it raises an exception; the others tell what the template did wrong.
     pub fn render(&self, conversation: &Conversation) -> Result<Rendered, ChatError> {
+        with_deep_stack(|| self.render_here(conversation))
+    }
+
+    fn render_here(&self, conversation: &Conversation) -> Result<Rendered, ChatError> {
         let habits = self.habits.get_or_init(|| Habits::probe(&self.plain));
         let run = Run::new(self, conversation, habits);
         let text = self.plain.render(run.values(None), &run.limits)?;
@@ -313,7 +325,7 @@ impl Engine {
         env.set_syntax(syntax.map_err(|error| wrap(&error))?);
         env.set_debug(true);
         env.set_auto_escape_callback(|_| AutoEscape::None);
-        env.set_recursion_limit(100);
+        env.set_recursion_limit(64);
         env.set_fuel(Some(BASE_STEPS));
         python::install(&mut env);
         env.add_template_owned(NAME, source.clone())
