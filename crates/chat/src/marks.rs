@@ -24,9 +24,9 @@ pub struct Segment {
 }
 
 /// A character that occurs in none of the texts.
-pub(crate) fn unused_mark<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Option<char> {
+pub(crate) fn unused_mark(texts: &[&str]) -> Option<char> {
     let private = ('\u{e000}'..='\u{f8ff}').chain('\u{f0000}'..='\u{ffffd}');
-    let mut private = private.filter(|&c| !texts.clone().any(|text| text.contains(c)));
+    let mut private = private.filter(|&c| !texts.iter().any(|text| text.contains(c)));
     private.next()
 }
 

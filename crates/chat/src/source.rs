@@ -114,7 +114,7 @@ pub(crate) fn adapted(source: &str) -> String {
                 result.replace_range(range, word);
             }
             SpanKind::Literal if part.contains('\\') => {
-                result.replace_range(range, &adapted_literal(part))
+                result.replace_range(range, &adapted_literal(part));
             }
             _ => {}
         }
@@ -269,7 +269,7 @@ impl<'a> Scanner<'a> {
                 b'"' | b'\'' => self.literal(byte),
                 b'|' => self.name(SpanKind::Filter),
                 _ if byte.is_ascii_alphabetic() || byte == b'_' => self.word(),
-                _ => self.to_boundary(),
+                _ => self.skip_character(),
             }
         }
     }
@@ -338,7 +338,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves on to the next character border.
-    fn to_boundary(&mut self) {
+    fn skip_character(&mut self) {
         while !self.source.is_char_boundary(self.at) {
             self.at += 1;
         }

@@ -97,7 +97,15 @@ impl ChatTemplate {
     }
 
     fn render_here(&self, conversation: &Conversation) -> Result<Rendered, ChatError> {
-        let habits = self.habits.get_or_init(|| Habits::probe(&self.plain));
+        let calls = conversation
+            .messages
+            .iter()
+            .any(|message| message.fields().contains_key("tool_calls"));
+        let habits = if calls {
+            *self.habits.get_or_init(|| Habits::probe(&self.plain))
+        } else {
+            Habits::default()
+        };
         let run = Run::new(self, conversation, habits);
         let text = self.plain.render(run.values(None), &run.limits)?;
         let segments = self.separate(&run, text)?;
@@ -132,7 +140,7 @@ impl ChatTemplate {
         let strings = run.conversation.strings();
         // Every render gives the same own text, so the one with marks everywhere is compiled once.
         let usual = self.marked.get_or_init(|| {
-            let mark = unused_mark([self.source.as_str()].into_iter())?;
+            let mark = unused_mark(&[self.source.as_str()])?;
             let source = self.places.with_marks(mark, |_| true);
             Some((mark, Engine::new(source).ok()?))
         });
@@ -143,11 +151,8 @@ impl ChatTemplate {
         {
             return Ok(segments);
         }
-        let texts = strings
-            .iter()
-            .copied()
-            .chain([self.source.as_str(), text.as_str()]);
-        if let Some(mark) = unused_mark(texts)
+        let texts = [&strings[..], &[self.source.as_str(), text.as_str()]].concat();
+        if let Some(mark) = unused_mark(&texts)
             && let Some(segments) = self.search(run, mark, &text)
         {
             return Ok(segments);
@@ -178,7 +183,7 @@ impl ChatTemplate {
     /// Finds the places where marks change nothing, by halves, and uses only those.
     fn search(&self, run: &Run<'_>, mark: char, text: &str) -> Option<Vec<Segment>> {
         let mut fine = vec![false; self.places.units()];
-        let mut open = vec![0..fine.len()];
+        let mut open: Vec<_> = std::iter::once(0..fine.len()).collect();
         let mut tries = 0;
         let attempt = |chosen: &dyn Fn(usize) -> bool| {
             let engine = Engine::new(self.places.with_marks(mark, chosen)).ok()?;
@@ -214,7 +219,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(template: &'a ChatTemplate, conversation: &'a Conversation, habits: &Habits) -> Self {
+    fn new(template: &'a ChatTemplate, conversation: &'a Conversation, habits: Habits) -> Self {
         let list = |values: &[serde_json::Value]| {
             if values.is_empty() {
                 Value::from(())

@@ -99,7 +99,7 @@ fn b086_a_template_that_is_still_json_escaped_is_an_error_with_line_and_column()
     assert!(
         error
             .to_string()
-            .starts_with("chat template, line 1, column 45: "),
+            .starts_with("chat template, line 1, column 46: "),
         "{error}"
     );
     assert!(
@@ -117,7 +117,7 @@ fn an_error_names_line_and_column_and_shows_the_line() {
     else {
         panic!("{error:?}")
     };
-    assert_eq!((*line, *column, text.as_str()), (3, 10, "ü {{ 1 + }}"));
+    assert_eq!((*line, *column, text.as_str()), (3, 12, "ü {{ 1 + }}"));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn calling(content: Option<serde_json::Value>) -> Conversation {
 
 #[test]
 fn b090_a_call_without_content_is_rendered_by_every_template_that_knows_calls() {
-    // These know no calls at all, or no tool messages.
+    // These know no calls at all, want a variable `functions`, or fail in Python too (`list.append`).
     let without = [
         "google-gemma-2",
         "microsoft-Phi-3.5",
@@ -190,6 +190,8 @@ fn b090_a_call_without_content_is_rendered_by_every_template_that_knows_calls() 
         "LFM2",
         "ibm-granite-granite-3.3",
         "Apertus",
+        "fireworks-ai",
+        "Kimi-K2",
     ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/templates");
     let mut problems = Vec::new();
@@ -200,15 +202,17 @@ fn b090_a_call_without_content_is_rendered_by_every_template_that_knows_calls() 
             continue;
         }
         let template = compile(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let count = |text: &str| text.matches("None").count() + text.matches("null").count();
+        let empty = template
+            .render(&calling(Some(json!(""))))
+            .map_or(0, |rendered| count(&rendered.text()));
         for content in [None, Some(json!(null))] {
             match template.render(&calling(content)) {
                 Ok(rendered) => {
                     let text = rendered.text();
-                    let call = text.rfind("Kraków").is_some()
-                        && !text.contains("'place'")
-                        && !text.contains("\\\"place");
-                    if !call || text.contains("None") || text.contains("null") {
-                        problems.push(format!("{name}: {text}"));
+                    let garbled = text.contains("'place'") || text.contains("\\\"place");
+                    if garbled || !text.contains("Kraków") || count(&text) > empty {
+                        problems.push(format!("{name}: {}", &text[text.len() / 2..]));
                     }
                 }
                 Err(error) => problems.push(format!("{name}: {error}")),
@@ -291,71 +295,73 @@ fn hostile_templates_meet_limits() {
     }
 }
 
+/// What random templates are put together from.
+const PARTS: &[&str] = &[
+    "{{ ",
+    " }}",
+    "{% ",
+    " %}",
+    "{%- ",
+    " -%}",
+    "{#",
+    "#}",
+    "{% if x %}",
+    "{% else %}",
+    "{% endif %}",
+    "{% for m in messages %}",
+    "{% endfor %}",
+    "{% set a = ",
+    "{% generation %}",
+    "{% endgeneration %}",
+    "{% raw %}",
+    "{% endraw %}",
+    "messages",
+    "m.content",
+    "| tojson",
+    "| trim",
+    "(indent=",
+    ")",
+    "[",
+    "]",
+    "[::-1]",
+    "'",
+    "\"",
+    "\\",
+    "\\u00",
+    "<|im_end|>",
+    "<|",
+    "|>",
+    "ü🦙",
+    "\n",
+    " is ",
+    "not ",
+    " in ",
+    "none",
+    "1e999",
+    "-1",
+    "9999999999999999999999",
+    "namespace(",
+    ".split(",
+    ".center(",
+    "* ",
+    "% ",
+    "~",
+    "+",
+    ",",
+    "raise_exception(",
+    "strftime_now('%Q%-')",
+    "{% macro f(x) %}",
+    "{% endmacro %}",
+    "f(",
+    "{% break %}",
+    "\u{e000}",
+    "",
+    "loop",
+    ".",
+];
+
 #[test]
 fn random_templates_never_panic() {
-    const PARTS: &[&str] = &[
-        "{{ ",
-        " }}",
-        "{% ",
-        " %}",
-        "{%- ",
-        " -%}",
-        "{#",
-        "#}",
-        "{% if x %}",
-        "{% else %}",
-        "{% endif %}",
-        "{% for m in messages %}",
-        "{% endfor %}",
-        "{% set a = ",
-        "{% generation %}",
-        "{% endgeneration %}",
-        "{% raw %}",
-        "{% endraw %}",
-        "messages",
-        "m.content",
-        "| tojson",
-        "| trim",
-        "(indent=",
-        ")",
-        "[",
-        "]",
-        "[::-1]",
-        "'",
-        "\"",
-        "\\",
-        "\\u00",
-        "<|im_end|>",
-        "<|",
-        "|>",
-        "ü🦙",
-        "\n",
-        " is ",
-        "not ",
-        " in ",
-        "none",
-        "1e999",
-        "-1",
-        "9999999999999999999999",
-        "namespace(",
-        ".split(",
-        ".center(",
-        "* ",
-        "% ",
-        "~",
-        "+",
-        ",",
-        "raise_exception(",
-        "strftime_now('%Q%-')",
-        "{% macro f(x) %}",
-        "{% endmacro %}",
-        "f(",
-        "{% break %}",
-        "\u{e000}",
-        "",
-        "loop",
-        ".",
-    ];
     let texts = ["<|im_end|>", "<|im_start|>"].map(str::to_owned).to_vec();
     let tokens = SpecialTokens { texts, ..tokens() };
     let real: Vec<String> = [
@@ -373,7 +379,7 @@ fn random_templates_never_panic() {
         (state >> 33) as usize % n
     };
     let mut compiled = 0;
-    for round in 0..6000 {
+    for round in 0..3000 {
         let mut source: String = if round % 3 == 0 {
             real[below(2)].clone()
         } else {
@@ -406,5 +412,5 @@ fn random_templates_never_panic() {
             }
         }
     }
-    assert!(compiled > 500, "{compiled}");
+    assert!(compiled > 250, "{compiled}");
 }

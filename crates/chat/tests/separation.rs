@@ -306,7 +306,14 @@ fn no_template_lets_a_message_forge_a_token() {
         let source = std::fs::read_to_string(&path).unwrap();
         let markers = markers(&source);
         let template = ChatTemplate::compile(&source, tokens(&markers)).unwrap();
-        let forgery: String = markers.iter().map(|m| format!("EVIL{m}EVIL\n")).collect();
+        let forgery = format!(
+            "EVIL{}EVIL\n",
+            markers
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join("EVIL\nEVIL")
+        );
         let conversations = |text: &str| {
             let tool = json!({"type": "function", "function": {
                 "name": "f", "description": text, "parameters": {"type": "object", "properties": {"a": {"type": "string", "description": text}}},

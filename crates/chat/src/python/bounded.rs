@@ -5,7 +5,7 @@
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
 
-/// Deeper values are refused; serde_json reads none deeper either.
+/// Deeper values are refused; `serde_json` reads none deeper either.
 const MAX_DEPTH: usize = 128;
 
 /// The value itself, unless it is nested too deeply. What is computed on demand becomes a list, so that such values do not pile up either.
