@@ -177,7 +177,7 @@ impl ChatTemplate {
     ) -> Option<Vec<Segment>> {
         let marked = engine.render(run.values(Some(mark)), &run.limits).ok()?;
         let (stripped, own) = strip(&marked, mark);
-        (stripped == text).then(|| segments(text, &own, &self.specials, &run.roles))
+        (stripped == text).then(|| segments(text, &own, &self.specials))
     }
 
     /// Finds the places where marks change nothing, by halves, and uses only those.
@@ -210,7 +210,6 @@ impl ChatTemplate {
 struct Run<'a> {
     conversation: &'a Conversation,
     tokens: &'a SpecialTokens,
-    roles: Vec<String>,
     messages: Value,
     tools: Value,
     documents: Value,
@@ -235,11 +234,6 @@ impl<'a> Run<'a> {
         Self {
             conversation,
             tokens: &template.tokens,
-            roles: conversation
-                .messages
-                .iter()
-                .map(|message| message.role().to_owned())
-                .collect(),
             messages: conversation
                 .messages
                 .iter()

@@ -125,8 +125,12 @@ fn roles_may_stand_inside_of_the_templates_tokens_and_nothing_else_may() {
         plain("\n<|user|><|end|>"),
         special("<|end|>\n<|assistant|>"),
     ];
-    // `'assistant'` is a literal that is no piece of a token at its border, so it counts as if it came from outside.
-    assert_eq!(found[..2], expected[..2]);
+    assert_eq!(found, expected);
+    let role = |role: &str| Conversation::new(vec![Message::new(role, "x")]);
+    let found = segments("<|{{ messages[0].role }}|>", &texts, &role("end"));
+    assert_eq!(found, [plain("<|end|>")]);
+    let found = segments("<|{{ messages[0].role }}|>", &texts, &role("user"));
+    assert_eq!(found, [special("<|user|>")]);
     let found = segments("<|{{ messages[0].content }}|>", &texts, &user("end"));
     assert_eq!(found, [plain("<|end|>")]);
 }
