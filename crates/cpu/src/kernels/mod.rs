@@ -1,5 +1,6 @@
 //! Kernels: one file per job, generic over the instruction set; see [`simd`].
 
+pub mod elementwise;
 mod entry;
 pub mod math;
 pub mod norm;
