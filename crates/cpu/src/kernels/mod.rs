@@ -1,7 +1,8 @@
 //! Kernels: one file per job, generic over the instruction set; see [`simd`].
 
 pub mod attention;
-pub mod entry;
+pub mod elementwise;
+mod entry;
 pub mod kv;
 pub mod linear;
 pub mod math;
