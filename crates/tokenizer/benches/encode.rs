@@ -14,28 +14,50 @@ const BYTES: usize = 4 << 20;
 const RUNS: usize = 5;
 
 fn main() {
-    let mut paths: Vec<PathBuf> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).map(PathBuf::from).collect();
+    let mut paths: Vec<PathBuf> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .map(PathBuf::from)
+        .collect();
     if paths.is_empty() {
         let Some(data) = std::env::var_os("PUNA_TEST_DATA") else {
             println!("give files, or set PUNA_TEST_DATA");
             return;
         };
-        for name in ["gpt-2", "llama-bpe", "qwen2", "falcon", "starcoder", "llama-spm"] {
+        for name in [
+            "gpt-2",
+            "llama-bpe",
+            "qwen2",
+            "falcon",
+            "starcoder",
+            "llama-spm",
+        ] {
             paths.push(PathBuf::from(&data).join(format!("tokenizers/ggml-vocab-{name}.gguf")));
         }
     }
     let english = english(BYTES);
-    let rust = include_str!("../src/merge.rs").repeat(BYTES / include_str!("../src/merge.rs").len());
+    let rust =
+        include_str!("../src/merge.rs").repeat(BYTES / include_str!("../src/merge.rs").len());
     let same = "A".repeat(1 << 20);
-    println!("{:<44} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "load", "English", "bytes/id", "code", "1 MiB A", "decode");
+    println!(
+        "{:<44} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "", "load", "English", "bytes/id", "code", "1 MiB A", "decode"
+    );
     for path in paths {
         let mut bytes = std::fs::read(&path).expect("the file can be read");
         if bytes.len() < 64 << 20 {
             bytes.resize(bytes.len().next_multiple_of(32), 0);
         }
         let file = Gguf::from_bytes(bytes).expect("a GGUF file");
-        let (load, tokenizer) = best(|| Tokenizer::from_gguf(file.metadata()).expect("a tokenizer"));
-        let encode = |text: &str| best(|| tokenizer.encode(text, EncodeOptions::default()).expect("ids"));
+        let (load, tokenizer) =
+            best(|| Tokenizer::from_gguf(file.metadata()).expect("a tokenizer"));
+        let encode = |text: &str| {
+            best(|| {
+                tokenizer
+                    .encode(text, EncodeOptions::default())
+                    .expect("ids")
+            })
+        };
         let (time, ids) = encode(&english);
         let (code, _) = encode(&rust);
         let (run, _) = encode(&same);
@@ -73,7 +95,8 @@ fn best<T>(mut run: impl FnMut() -> T) -> (Duration, T) {
 /// English text of about this length: sentences drawn at random, with words of three syllables put in.
 fn english(len: usize) -> String {
     const SYLLABLES: [&str; 16] = [
-        "an", "ber", "cor", "den", "el", "fin", "gar", "hol", "in", "ker", "lan", "mor", "na", "ost", "per", "tra",
+        "an", "ber", "cor", "den", "el", "fin", "gar", "hol", "in", "ker", "lan", "mor", "na",
+        "ost", "per", "tra",
     ];
     let source = include_str!("english.txt");
     let sentences: Vec<&str> = source.split_inclusive(". ").collect();

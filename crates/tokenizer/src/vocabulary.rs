@@ -163,7 +163,10 @@ impl Vocabulary {
     }
 
     pub(crate) fn kind(&self, id: TokenId) -> TokenKind {
-        self.kinds.get(id.index()).copied().unwrap_or(TokenKind::Unused)
+        self.kinds
+            .get(id.index())
+            .copied()
+            .unwrap_or(TokenKind::Unused)
     }
 }
 

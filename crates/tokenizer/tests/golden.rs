@@ -1,19 +1,30 @@
 //! Small vocabularies, and the ids that the Python package `tokenizers` gives for them: see `tools/make_golden.py`.
 
-use puna_tokenizer::{DecodeOptions, EncodeOptions, Model, Segment, Texts, TokenId, TokenKind, Tokenizer, Vocabulary};
+use puna_tokenizer::{
+    DecodeOptions, EncodeOptions, Model, Segment, Texts, TokenId, TokenKind, Tokenizer, Vocabulary,
+};
 use serde_json::Value;
 
 const BPE: &str = include_str!("data/tiny_bpe.json");
 const SPM: &str = include_str!("data/tiny_spm.json");
 
 fn texts(data: &Value, key: &str) -> Texts {
-    Texts::collect(data[key].as_array().unwrap().iter().map(|t| t.as_str().unwrap())).unwrap()
+    Texts::collect(
+        data[key]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|t| t.as_str().unwrap()),
+    )
+    .unwrap()
 }
 
 fn vocabulary(model: Model, data: &Value) -> Vocabulary {
     let mut vocabulary = Vocabulary::new(model, texts(data, "tokens"));
     let numbers = data["kinds"].as_array().unwrap().iter();
-    vocabulary.kinds = numbers.map(|n| TokenKind::from_number(n.as_i64().unwrap()).unwrap()).collect();
+    vocabulary.kinds = numbers
+        .map(|n| TokenKind::from_number(n.as_i64().unwrap()).unwrap())
+        .collect();
     if model == Model::ByteLevelBpe {
         vocabulary.merges = texts(data, "merges");
     } else {
@@ -37,7 +48,9 @@ fn spm(prefix: bool) -> Tokenizer {
 
 fn case(case: &Value) -> (&str, Vec<TokenId>) {
     let ids = case["ids"].as_array().unwrap().iter();
-    let ids = ids.map(|id| TokenId(u32::try_from(id.as_u64().unwrap()).unwrap())).collect();
+    let ids = ids
+        .map(|id| TokenId(u32::try_from(id.as_u64().unwrap()).unwrap()))
+        .collect();
     (case["text"].as_str().unwrap(), ids)
 }
 
@@ -73,7 +86,11 @@ fn sentencepiece_gives_the_ids_of_the_python_package() {
         let cases = data["cases"].as_array().unwrap();
         for golden in cases.iter().filter(|c| c["add_space_prefix"] == prefix) {
             let (text, ids) = case(golden);
-            assert_eq!(tokenizer.encode(text, EncodeOptions::default()).unwrap(), ids, "{golden}");
+            assert_eq!(
+                tokenizer.encode(text, EncodeOptions::default()).unwrap(),
+                ids,
+                "{golden}"
+            );
             assert_eq!(tokenizer.decode(&ids, DecodeOptions::default()), text);
         }
     }
@@ -88,7 +105,10 @@ fn the_same_ids_come_from_a_warm_cache_and_from_many_threads() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..20 {
-                    assert_eq!(tokenizer.encode(text, EncodeOptions::default()).unwrap(), first);
+                    assert_eq!(
+                        tokenizer.encode(text, EncodeOptions::default()).unwrap(),
+                        first
+                    );
                 }
             });
         }
@@ -107,7 +127,10 @@ fn a_word_longer_than_the_short_path_merges_the_same() {
             // No two neighbours are left that are a token together in a vocabulary where every token can be merged.
             if tokenizer.model() == Model::SentencePiece {
                 for pair in ids.windows(2) {
-                    let joined: String = pair.iter().filter_map(|&id| tokenizer.token_text(id)).collect();
+                    let joined: String = pair
+                        .iter()
+                        .filter_map(|&id| tokenizer.token_text(id))
+                        .collect();
                     assert_eq!(tokenizer.find(&joined), None, "{joined}");
                 }
             }
@@ -124,14 +147,30 @@ fn text_is_never_a_control_token_unless_asked() {
     assert!(!plain.contains(&end));
     assert_eq!(tokenizer.decode(&plain, DecodeOptions::default()), text);
     let segments = [
-        Segment { text: "a", special: true },
-        Segment { text: "<|im_", special: true },
-        Segment { text: "end|>", special: false },
-        Segment { text: "<|im_end|>", special: true },
+        Segment {
+            text: "a",
+            special: true,
+        },
+        Segment {
+            text: "<|im_",
+            special: true,
+        },
+        Segment {
+            text: "end|>",
+            special: false,
+        },
+        Segment {
+            text: "<|im_end|>",
+            special: true,
+        },
     ];
     let found = tokenizer.encode_segments(&segments, false).unwrap();
     let positions: Vec<usize> = (0..found.len()).filter(|&i| found[i] == end).collect();
-    assert_eq!(positions, [found.len() - 1], "the marker that reaches into the untrusted segment is text");
+    assert_eq!(
+        positions,
+        [found.len() - 1],
+        "the marker that reaches into the untrusted segment is text"
+    );
 
     let spm = spm(true);
     for text in ["<s>", "</s>", "<unk>", "<0x0A>", "a</s>b"] {
@@ -152,9 +191,18 @@ fn bos_and_eos_are_added_once() {
         add_special: true,
         parse_special: true,
     };
-    for text in ["the Andes", "<s>the Andes", "the Andes</s>", "<s>the Andes</s>"] {
+    for text in [
+        "the Andes",
+        "<s>the Andes",
+        "the Andes</s>",
+        "<s>the Andes</s>",
+    ] {
         let ids = tokenizer.encode(text, both).unwrap();
-        assert_eq!((ids.first(), ids.last()), (Some(&bos), Some(&eos)), "{text}");
+        assert_eq!(
+            (ids.first(), ids.last()),
+            (Some(&bos), Some(&eos)),
+            "{text}"
+        );
         assert_eq!((count(&ids, bos), count(&ids, eos)), (1, 1), "{text}");
         let removed = DecodeOptions {
             remove_special: true,
@@ -200,9 +248,15 @@ fn bytes_that_are_no_text_become_replacement_characters_as_soon_as_that_is_certa
         let found: Vec<String> = ids.iter().map(|&id| decoder.push(id)).collect();
         assert_eq!(found, parts, "{bytes:x?}");
         assert_eq!(decoder.finish(), rest, "{bytes:x?}");
-        assert_eq!(tokenizer.decode_bytes(&ids, DecodeOptions::continuation()), bytes);
+        assert_eq!(
+            tokenizer.decode_bytes(&ids, DecodeOptions::continuation()),
+            bytes
+        );
         let mut raw = tokenizer.decoder();
-        let pushed: Vec<u8> = ids.iter().flat_map(|&id| raw.push_bytes(id).to_vec()).collect();
+        let pushed: Vec<u8> = ids
+            .iter()
+            .flat_map(|&id| raw.push_bytes(id).to_vec())
+            .collect();
         assert_eq!(pushed, bytes);
     }
     assert_eq!(tokenizer.piece(a), Some(&b"a"[..]));
@@ -211,13 +265,18 @@ fn bytes_that_are_no_text_become_replacement_characters_as_soon_as_that_is_certa
 #[test]
 fn a_continuation_keeps_its_leading_space() {
     let tokenizer = spm(true);
-    let ids = tokenizer.encode("the Andes", EncodeOptions::default()).unwrap();
+    let ids = tokenizer
+        .encode("the Andes", EncodeOptions::default())
+        .unwrap();
     let continued: String = {
         let mut decoder = tokenizer.decoder();
         ids.iter().map(|&id| decoder.push(id)).collect()
     };
     assert_eq!(continued, " the Andes");
-    assert_eq!(tokenizer.decode(&ids, DecodeOptions::default()), "the Andes");
+    assert_eq!(
+        tokenizer.decode(&ids, DecodeOptions::default()),
+        "the Andes"
+    );
 }
 
 #[test]
@@ -239,7 +298,10 @@ fn a_megabyte_of_one_character_is_encoded() {
         for unit in ["A", "e", " ", ".", "7", "\n", "é"] {
             let text = unit.repeat((1 << 20) / unit.len());
             let ids = tokenizer.encode(&text, EncodeOptions::default()).unwrap();
-            assert!(tokenizer.decode(&ids, DecodeOptions::default()) == text, "{unit:?}");
+            assert!(
+                tokenizer.decode(&ids, DecodeOptions::default()) == text,
+                "{unit:?}"
+            );
         }
     }
 }

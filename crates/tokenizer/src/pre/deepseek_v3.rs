@@ -69,7 +69,11 @@ fn end_of_word(reader: Reader<'_>, pos: usize) -> Option<usize> {
 /// ` ?[\p{P}\p{S}]+`, or `pos`.
 #[inline]
 fn symbols(reader: Reader<'_>, pos: usize) -> usize {
-    let start = if reader.byte(pos) == b' ' { pos + 1 } else { pos };
+    let start = if reader.byte(pos) == b' ' {
+        pos + 1
+    } else {
+        pos
+    };
     let end = reader.run(start, SYMBOLS);
     if end > start { end } else { pos }
 }

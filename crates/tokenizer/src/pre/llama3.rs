@@ -95,11 +95,7 @@ pub(super) fn powers_of_two_spaces(text: &str, emit: Emit<'_>) {
 }
 
 #[inline]
-fn end_of_word(
-    reader: Reader<'_>,
-    pos: usize,
-    style: Style,
-) -> usize {
+fn end_of_word(reader: Reader<'_>, pos: usize, style: Style) -> usize {
     let Some((class, next)) = reader.class(pos) else {
         return pos;
     };

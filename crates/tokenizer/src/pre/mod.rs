@@ -281,7 +281,10 @@ impl PreTokenizer {
 
     /// All names, for an error message.
     pub(crate) fn known_names() -> String {
-        let names: Vec<&str> = PRE_TOKENIZERS.iter().flat_map(|p| p.names.iter().copied()).collect();
+        let names: Vec<&str> = PRE_TOKENIZERS
+            .iter()
+            .flat_map(|p| p.names.iter().copied())
+            .collect();
         names.join(", ")
     }
 

@@ -25,7 +25,9 @@ fn expressions(name: &str) -> Vec<String> {
         )
     };
     let strings = |list: &[&str]| list.iter().map(|&s| s.to_owned()).collect();
-    let deepseek_word = format!(r"{ASCII_PUNCTUATION_WORD}|[^\r\n\p{{L}}\p{{P}}\p{{S}}]?[\p{{L}}\p{{M}}]+| ?[\p{{P}}\p{{S}}]+");
+    let deepseek_word = format!(
+        r"{ASCII_PUNCTUATION_WORD}|[^\r\n\p{{L}}\p{{P}}\p{{S}}]?[\p{{L}}\p{{M}}]+| ?[\p{{P}}\p{{S}}]+"
+    );
     match name {
         "default" => strings(&[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"]),
         "falcon" => strings(&[r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]"]),
@@ -129,7 +131,11 @@ fn split<'t>(pre: &PreTokenizer, text: &'t str) -> Vec<&'t str> {
 
 fn check(pre: &PreTokenizer, expressions: &[Regex], text: &str) {
     let name = pre.names[0];
-    assert_eq!(split(pre, text), split_by_expressions(expressions, text), "`{name}` cuts {text:?}");
+    assert_eq!(
+        split(pre, text),
+        split_by_expressions(expressions, text),
+        "`{name}` cuts {text:?}"
+    );
 }
 
 struct Random(u64);
@@ -145,16 +151,89 @@ impl Random {
 
 /// At least one character of every class and of every literal in the expressions.
 const ATOMS: &[&str] = &[
-    "a", "b", "Z", "É", "é", "ǅ", "ʰ", "中", "龥", "あ", "カ", "한", "ก", "Б", "\u{301}", "\u{94D}", "1", "2", "9", "٣", "½", "²", " ",
-    " ", " ", "  ", "    ", "\t", "\n", "\r", "\r\n", "\u{a0}", "\u{3000}", "\u{85}", "'", "'s", "'S", "'Re", "'ll", "'d", "'x", ".",
-    ",", "!", "(", "|", "/", "`", "$", "+", "^", "~", "-", "_", "…", "。", "।", "，", "‘", "！", "😀", "€", "\u{200d}", "\u{0}",
-    "\u{10FFFF}", "<sentinel:", "<sentinel:12>", "IMGIMG", "IMGIMGABZ", "IMGIMGABCDEZ", "Hello", " world", "DON'T", "iPhone",
+    "a",
+    "b",
+    "Z",
+    "É",
+    "é",
+    "ǅ",
+    "ʰ",
+    "中",
+    "龥",
+    "あ",
+    "カ",
+    "한",
+    "ก",
+    "Б",
+    "\u{301}",
+    "\u{94D}",
+    "1",
+    "2",
+    "9",
+    "٣",
+    "½",
+    "²",
+    " ",
+    " ",
+    " ",
+    "  ",
+    "    ",
+    "\t",
+    "\n",
+    "\r",
+    "\r\n",
+    "\u{a0}",
+    "\u{3000}",
+    "\u{85}",
+    "'",
+    "'s",
+    "'S",
+    "'Re",
+    "'ll",
+    "'d",
+    "'x",
+    ".",
+    ",",
+    "!",
+    "(",
+    "|",
+    "/",
+    "`",
+    "$",
+    "+",
+    "^",
+    "~",
+    "-",
+    "_",
+    "…",
+    "。",
+    "।",
+    "，",
+    "‘",
+    "！",
+    "😀",
+    "€",
+    "\u{200d}",
+    "\u{0}",
+    "\u{10FFFF}",
+    "<sentinel:",
+    "<sentinel:12>",
+    "IMGIMG",
+    "IMGIMGABZ",
+    "IMGIMGABCDEZ",
+    "Hello",
+    " world",
+    "DON'T",
+    "iPhone",
 ];
 
 #[test]
 fn splitters_equal_the_expressions_of_the_field() {
     for pre in PRE_TOKENIZERS {
-        let expressions: Vec<Regex> = expressions(pre.names[0]).iter().map(|e| Regex::new(e).unwrap()).collect();
+        let expressions: Vec<Regex> = expressions(pre.names[0])
+            .iter()
+            .map(|e| Regex::new(e).unwrap())
+            .collect();
         for a in ATOMS {
             for b in ATOMS {
                 check(pre, &expressions, &format!("{a}{b}"));
@@ -183,7 +262,11 @@ fn splitters_equal_the_expressions_of_the_field() {
 
 #[test]
 fn names_are_known_once() {
-    let mut names: Vec<&str> = PRE_TOKENIZERS.iter().flat_map(|pre| pre.names).copied().collect();
+    let mut names: Vec<&str> = PRE_TOKENIZERS
+        .iter()
+        .flat_map(|pre| pre.names)
+        .copied()
+        .collect();
     let count = names.len();
     names.sort_unstable();
     names.dedup();
