@@ -11,7 +11,7 @@ pub struct DecodeOptions {
     pub remove_special: bool,
     /// Write control and unknown tokens as their text; otherwise they give nothing.
     pub unparse_special: bool,
-    /// Take away the space that encoding puts before text (SentencePiece), so that text comes back as it was. Not for the
+    /// Take away the space that encoding puts before text (`SentencePiece`), so that text comes back as it was. Not for the
     /// middle of a text.
     pub strip_space_prefix: bool,
 }

@@ -1,4 +1,4 @@
-//! The merge loop that SentencePiece and byte-level BPE share: of all neighbours that may merge, the best pair merges first, the
+//! The merge loop that `SentencePiece` and byte-level BPE share: of all neighbours that may merge, the best pair merges first, the
 //! leftmost among equals, until none is left.
 
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! SentencePiece BPE (`tokenizer.ggml.model` = `llama`): neighbours merge when together they are a token, the token of highest score
+//! `SentencePiece` BPE (`tokenizer.ggml.model` = `llama`): neighbours merge when together they are a token, the token of highest score
 //! first; what is left without a token is spelled in byte tokens.
 
 use rustc_hash::FxHashSet;
@@ -11,7 +11,7 @@ use crate::texts::TextIndex;
 use crate::vocabulary::{TokenKind, Vocabulary};
 use crate::word_cache::WordCache;
 
-/// What SentencePiece writes for a space: U+2581.
+/// What `SentencePiece` writes for a space: U+2581.
 pub(crate) const SPACE: char = '▁';
 
 /// Id of a symbol whose token has not been looked up.

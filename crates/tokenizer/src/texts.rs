@@ -7,20 +7,11 @@ use rustc_hash::FxHasher;
 use crate::error::TokenizerError;
 
 /// A list of byte strings in one allocation: 4 bytes of overhead each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     bytes: Vec<u8>,
     /// End of each text; the first begins at 0.
     ends: Vec<u32>,
-}
-
-impl Default for Texts {
-    fn default() -> Self {
-        Self {
-            bytes: Vec::new(),
-            ends: Vec::new(),
-        }
-    }
 }
 
 impl Texts {

@@ -48,7 +48,7 @@ pub struct Tokenizer {
     end_of_generation: Vec<TokenId>,
     warnings: Vec<String>,
     /// Memory of encodings that are done, with their word caches.
-    scratch: Mutex<Vec<Box<Scratch>>>,
+    scratch: Mutex<Vec<Scratch>>,
 }
 
 enum Encoder {
@@ -142,13 +142,8 @@ impl Tokenizer {
         text: &str,
         options: EncodeOptions,
     ) -> Result<Vec<TokenId>, TokenizerError> {
-        let everything = [0..text.len()];
-        let regions = if options.parse_special {
-            &everything[..]
-        } else {
-            &[]
-        };
-        self.encode_regions(text, regions, options.add_special)
+        let everything = options.parse_special.then_some(0..text.len());
+        self.encode_regions(text, everything.as_slice(), options.add_special)
     }
 
     /// Turns segments into token ids as if they were one text, so that words and merges may reach over their borders; control
@@ -226,19 +221,19 @@ impl Tokenizer {
                     model.encode(text, prefix, &self.vocabulary, &self.index, scratch, ids)?;
                 }
                 Encoder::Bpe(model) => {
-                    model.encode(text, &self.vocabulary, &self.index, scratch, ids)?
+                    model.encode(text, &self.vocabulary, &self.index, scratch, ids)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn take_scratch(&self) -> Box<Scratch> {
+    fn take_scratch(&self) -> Scratch {
         let mut pool = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         pool.pop().unwrap_or_default()
     }
 
-    fn return_scratch(&self, scratch: Box<Scratch>) {
+    fn return_scratch(&self, scratch: Scratch) {
         let mut pool = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         pool.push(scratch);
     }
@@ -373,7 +368,7 @@ fn pieces(vocabulary: &Vocabulary, warnings: &mut Vec<String>) -> Result<Texts, 
         buffer.clear();
         match kind {
             TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined => {
-                buffer.extend_from_slice(text)
+                buffer.extend_from_slice(text);
             }
             TokenKind::Byte if let Some(byte) = spm::byte_of_token(text) => buffer.push(byte),
             _ => {

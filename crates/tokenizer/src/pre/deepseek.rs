@@ -1,4 +1,4 @@
-//! The first DeepSeek models (LLM and Coder): one pattern a pass, over explicit ranges of letters and punctuation.
+//! The first `DeepSeek` models (LLM and Coder): one pattern a pass, over explicit ranges of letters and punctuation.
 
 use super::{Emit, cut};
 use crate::unicode::{Class, Reader};

@@ -1,4 +1,4 @@
-//! DeepSeek V3 and the models of its pattern. After digits and CJK are cut out, words are
+//! `DeepSeek` V3 and the models of its pattern. After digits and CJK are cut out, words are
 //!
 //! ```text
 //! [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*

@@ -1,4 +1,4 @@
-//! The o200k pattern of GPT-4o, Llama 4 and MiniMax, and Mistral's Tekken, which differ in digits and contractions:
+//! The o200k pattern of GPT-4o, Llama 4 and `MiniMax`, and Mistral's Tekken, which differ in digits and contractions:
 //!
 //! ```text
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
