@@ -385,7 +385,8 @@ pub(super) unsafe fn panel<I: Isa, W: Block256>(
     let mut segments = Segments::new(panel, x.blocks, W::BYTES);
     while let Some(segment) = segments.next() {
         for strip in (0..PANEL_ROWS).step_by(I::LANES) {
-            let (rows, ahead) = segment.strip::<I>(strip, W::BYTES.div_ceil(256 / W::SUB / W::UNITS));
+            let (rows, ahead) =
+                segment.strip::<I>(strip, W::BYTES.div_ceil(256 / W::SUB / W::UNITS));
             let lanes = Lanes {
                 isa,
                 types: PhantomData::<W>,

@@ -24,9 +24,7 @@ impl Segment {
         let skipped = strip * self.rows.stride;
         let rows = self.rows.skip(skipped);
         let ahead = match self.left {
-            Some(left) if self.blocks > 0 => {
-                Ahead::new(rows, I::LANES, step_bytes, left - skipped)
-            }
+            Some(left) if self.blocks > 0 => Ahead::new(rows, I::LANES, step_bytes, left - skipped),
             _ => Ahead::nothing(),
         };
         (rows, ahead)
@@ -157,7 +155,12 @@ impl<'a> Segments<'a> {
 
     #[inline(never)]
     fn copy(&mut self, at: usize, bytes: usize) {
-        for (r, to) in self.stage.chunks_exact_mut(bytes).take(PANEL_ROWS).enumerate() {
+        for (r, to) in self
+            .stage
+            .chunks_exact_mut(bytes)
+            .take(PANEL_ROWS)
+            .enumerate()
+        {
             let from = r.min(self.panel.rows - 1) * self.panel.row_bytes + at;
             to.write_copy_of_slice(&self.panel.bytes[from..from + bytes]);
         }

@@ -153,12 +153,7 @@ impl Isa for Avx2 {
     }
     /// Adds to sums of 16 bits, of which each word holds two.
     #[inline(always)]
-    unsafe fn dot<const SIGNED: bool>(
-        self,
-        acc: __m256i,
-        w: __m256i,
-        q: *const i8,
-    ) -> __m256i {
+    unsafe fn dot<const SIGNED: bool>(self, acc: __m256i, w: __m256i, q: *const i8) -> __m256i {
         // SAFETY: see above.
         unsafe {
             let q = _mm256_set1_epi32(q.cast::<i32>().read_unaligned());

@@ -168,12 +168,7 @@ impl Isa for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn dot<const SIGNED: bool>(
-        self,
-        acc: __m512i,
-        w: __m512i,
-        q: *const i8,
-    ) -> __m512i {
+    unsafe fn dot<const SIGNED: bool>(self, acc: __m512i, w: __m512i, q: *const i8) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_dpbusd_epi32(acc, w, _mm512_set1_epi32(q.cast::<i32>().read_unaligned())) }
     }
@@ -203,9 +198,7 @@ impl Isa for Avx512 {
     #[inline(always)]
     unsafe fn dot16(self, acc: __m512i, a: __m512i, b: *const i16) -> __m512i {
         // SAFETY: see above.
-        unsafe {
-            _mm512_dpwssd_epi32(acc, a, _mm512_set1_epi32(b.cast::<i32>().read_unaligned()))
-        }
+        unsafe { _mm512_dpwssd_epi32(acc, a, _mm512_set1_epi32(b.cast::<i32>().read_unaligned())) }
     }
 
     #[inline(always)]
