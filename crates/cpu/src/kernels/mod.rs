@@ -1,10 +1,12 @@
 //! Kernels: one file per job, generic over the instruction set; see [`simd`].
 
 pub mod elementwise;
+pub mod embed;
 mod entry;
 pub mod math;
 pub mod norm;
 pub mod quantize;
+pub mod rope;
 pub mod simd;
 
 /// A set of kernels. All give the same bits; they differ in speed and in what the CPU must have.
