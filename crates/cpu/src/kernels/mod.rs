@@ -2,6 +2,7 @@
 
 pub mod attention;
 pub mod elementwise;
+pub mod embed;
 mod entry;
 pub mod kv;
 pub mod linear;
