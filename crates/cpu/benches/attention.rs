@@ -1,4 +1,4 @@
-//! Attention of one token and of a prompt, beside this core's peaks: `cargo bench -p puna-cpu --bench attention [portable_fma|avx2|avx512]`.
+//! Attention of one token and of a prompt, beside this core's peaks: `cargo bench -p puna-cpu --bench attention [token|prompt] [portable_fma|avx2|avx512]`.
 
 use puna_cpu::kernels::Set;
 use puna_cpu::kernels::attention::{Attention, Mask, Output, Pages, Run, Task, kernels};
@@ -51,6 +51,7 @@ fn slab(layout: &KvLayout, positions: usize, set: Set) -> Slab {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Shape {
     ty: KvType,
     kv_heads: usize,
@@ -141,6 +142,22 @@ fn main() {
         first: 8191,
         queries: 1,
     };
+    let only = |name: &str| {
+        let mut named = std::env::args()
+            .filter(|a| a == "token" || a == "prompt")
+            .peekable();
+        named.peek().is_none() || named.any(|a| a == name)
+    };
+    if only("token") {
+        tokens(set, &plain, peak, read);
+    }
+    if only("prompt") {
+        prompts(set, &plain, peak, read);
+    }
+}
+
+/// One token and a few.
+fn tokens(set: Set, plain: &Shape, peak: f64, read: f64) {
     for dim in [64, 128] {
         for group in [1, 2, 3, 4, 6, 7, 8] {
             bench(
@@ -149,7 +166,7 @@ fn main() {
                     group,
                     dim,
                     kv_heads: 512 / dim,
-                    ..plain
+                    ..*plain
                 },
                 peak,
                 read,
@@ -162,7 +179,7 @@ fn main() {
             &Shape {
                 ty,
                 group: 4,
-                ..plain
+                ..*plain
             },
             peak,
             read,
@@ -174,12 +191,16 @@ fn main() {
             &Shape {
                 group: 4,
                 queries,
-                ..plain
+                ..*plain
             },
             peak,
             read,
         );
     }
+}
+
+/// Whole prompts.
+fn prompts(set: Set, plain: &Shape, peak: f64, read: f64) {
     for (first, queries) in [(0, 128), (0, 512), (4096, 512)] {
         for (dim, kv_heads, group) in [(64, 3, 3), (80, 4, 1), (128, 2, 6), (256, 1, 4)] {
             let shape = Shape {
@@ -188,7 +209,7 @@ fn main() {
                 dim,
                 first,
                 queries,
-                ..plain
+                ..*plain
             };
             bench(set, &shape, peak, read);
         }
@@ -201,7 +222,7 @@ fn main() {
                 group: 4,
                 first: 0,
                 queries: 512,
-                ..plain
+                ..*plain
             },
             peak,
             read,
