@@ -1,6 +1,7 @@
 //! Kernels: one file per job, generic over the instruction set; see [`simd`].
 
 pub mod attention;
+pub mod dense;
 pub mod elementwise;
 pub mod embed;
 mod entry;

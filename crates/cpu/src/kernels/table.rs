@@ -5,9 +5,10 @@
 use super::{
     Set,
     attention::{Attention, AttentionKernels, Output, Run, Task, kernels as attention_kernels},
+    dense,
     elementwise::{Activation, Combine, CombineFn, Map, MapFn, combine, map},
     kv::{KvLayout, StoreFn, store_fn},
-    linear::{Activations, Panel, PanelFn, panel_fn},
+    linear::{self, Activations, Panel, PanelFn},
     norm::{Norm, NormFn, layer_norm, rms_norm},
     quantize::{QuantizeBlock32Fn, QuantizeBlock256Fn, quantize_block32, quantize_block256},
     rope::{RopeFn, RopeOrder, rope},
@@ -65,7 +66,7 @@ impl Kernels {
 
     /// The panel kernel of a weight type.
     pub(crate) fn panel(&self, element_type: ElementType) -> Option<PanelFn> {
-        panel_fn(self.set, element_type)
+        linear::panel_fn(self.set, element_type).or_else(|| dense::panel_fn(self.set, element_type))
     }
 
     /// Multiplies a panel: `[tokens, 16]`. The type is one that [`Self::panel`] knows.
