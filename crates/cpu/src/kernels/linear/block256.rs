@@ -2,7 +2,7 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    InTile, Quads, Segment, Segments, Strip, Turned, Vectors, each, groups, leave, resume,
+    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, groups, leave, resume,
 };
 use super::isa::{Isa, Rows};
 use super::{Activations, PANEL_ROWS, Panel};
@@ -153,11 +153,13 @@ impl<I: Isa> Scales<I> {
             let mut isum = sums[t];
             let mut by_sums = isa.zero();
             if W::MIN || bias != 0 {
-                let at = x.sums.wrapping_add(t * x.blocks * x.parts);
-                for (p, pair) in self.pairs.iter().take(x.parts / 2).enumerate() {
-                    // SAFETY: the caller's promise.
-                    by_sums = unsafe { isa.dot16(by_sums, *pair, at.wrapping_add(2 * p)) };
-                }
+                let at = x.sums.wrapping_add(t * x.blocks * (256 / W::SUB));
+                each!([0 1 2 3 4 5 6 7] |p| {
+                    if p < 128 / W::SUB {
+                        // SAFETY: the caller's promise.
+                        by_sums = unsafe { isa.dot16(by_sums, self.pairs[p], at.wrapping_add(2 * p)) };
+                    }
+                });
                 if bias != 0 {
                     isum = isa.sub32(isum, isa.shl(by_sums, bias.trailing_zeros()));
                 }
@@ -176,14 +178,13 @@ impl<I: Isa> Scales<I> {
 /// One sub-block of all lanes' rows times `T` tokens.
 ///
 /// # Safety
-/// `q` is at the sub-block's columns and `T` tokens follow every `cols`.
+/// `q` are `T` tokens at the sub-block's columns.
 #[inline(always)]
 unsafe fn unit<I: Isa, W: Block256, const T: usize>(
     isa: I,
     quads: &impl Quads<I>,
     scale: I::V,
-    q: *const i8,
-    cols: usize,
+    q: Tokens,
     sums: &mut [I::V; T],
 ) {
     let depth = I::depth(W::MAX, W::SIGNED);
@@ -199,7 +200,7 @@ unsafe fn unit<I: Isa, W: Block256, const T: usize>(
                 }
             }
             for t in 0..T {
-                let q = q.wrapping_add(t * cols + 4 * i);
+                let q = q.at(t, 4 * i);
                 // SAFETY: the caller's promise.
                 dots[t] = unsafe {
                     if W::SIGNED {
@@ -271,13 +272,13 @@ impl Tile {
         // SAFETY: the caller's promise.
         unsafe {
             let mut sums = [isa.zero(); T];
+            let tokens = Tokens::new(x.quants, x.cols);
             for j in 0..256 / W::SUB {
                 unit::<I, W, T>(
                     isa,
                     &InTile(self.quads.0.as_ptr().wrapping_add(j * (W::SUB / 4))),
                     isa.load(self.scales.0[j].as_ptr()),
-                    x.quants.wrapping_add(j * W::SUB),
-                    x.cols,
+                    tokens.skip(j * W::SUB),
                     &mut sums,
                 );
             }
@@ -313,10 +314,12 @@ impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
         let out = self.out.wrapping_add(token * PANEL_ROWS);
         // SAFETY: shapes were checked; rows hold `blocks` super-blocks.
         unsafe {
-            let mut acc = resume::<I, T>(isa, segment.first == 0, out);
+            let mut acc = [isa.zero_f(); T];
+            resume(isa, segment.first == 0, out, &mut acc);
             for b in 0..segment.blocks {
                 let rows = self.rows.skip(b * W::BYTES);
                 let x = self.x.at(token, segment.first + b);
+                let tokens = Tokens::new(x.quants, x.cols);
                 let (kept, header) = W::header(isa, rows);
                 let scales = Scales::new::<W>(isa, &header);
                 let mut sums = [isa.zero(); T];
@@ -329,8 +332,7 @@ impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
                                 isa,
                                 &InChunk::<I, W>(&raw, u),
                                 scales.units[j],
-                                x.quants.wrapping_add(j * W::SUB),
-                                x.cols,
+                                tokens.skip(j * W::SUB),
                                 &mut sums,
                             );
                         }
@@ -339,7 +341,7 @@ impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
                 }
                 scales.finish::<W, T>(isa, &sums, x, &mut acc);
             }
-            leave(isa, acc, out);
+            leave(isa, &acc, out);
         }
     }
 
@@ -358,9 +360,10 @@ impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
                 for g in 0..groups {
                     let out = self.out.wrapping_add(g * T * PANEL_ROWS);
                     let x = self.x.at(g * T, first);
-                    let mut acc = resume::<I, T>(isa, first == 0, out);
+                    let mut acc = [isa.zero_f(); T];
+            resume(isa, first == 0, out, &mut acc);
                     tile.multiply::<I, W, T>(isa, x, &mut acc);
-                    leave(isa, acc, out);
+                    leave(isa, &acc, out);
                     for _ in 0..(256 / W::SUB / W::UNITS).div_ceil(groups) {
                         ahead.step(isa);
                     }

@@ -2,7 +2,7 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    InTile, Quads, Segment, Segments, Strip, Turned, Vectors, each, groups, leave, resume,
+    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, groups, leave, resume,
 };
 use super::isa::{Isa, Rows};
 use super::{Activations, PANEL_ROWS, Panel};
@@ -79,6 +79,7 @@ unsafe fn block<I: Isa, W: Block32, const T: usize>(
     isa: I,
     quads: &impl Quads<I>,
     (d, m): (I::F, I::F),
+    q: Tokens,
     x: X,
     acc: &mut [I::F; T],
 ) {
@@ -103,7 +104,7 @@ unsafe fn block<I: Isa, W: Block32, const T: usize>(
                 }
             }
             for t in 0..T {
-                let q = x.quants.wrapping_add(t * x.cols + 4 * i);
+                let q = q.at(t, 4 * i);
                 dots[t] = if W::SIGNED {
                     isa.dot::<true>(dots[t], w, q)
                 } else {
@@ -182,19 +183,23 @@ impl<I: Isa, W: Block32> Strip for Lanes<'_, I, W> {
         let out = self.out.wrapping_add(token * PANEL_ROWS);
         // SAFETY: shapes were checked; rows hold `blocks` blocks.
         unsafe {
-            let mut acc = resume::<I, T>(isa, segment.first == 0, out);
+            let mut acc = [isa.zero_f(); T];
+            resume(isa, segment.first == 0, out, &mut acc);
+            let x = self.x.at(token, segment.first);
+            let tokens = Tokens::new(x.quants, x.cols);
             for b in 0..segment.blocks {
                 let raw = W::load(isa, self.rows.skip(b * W::BYTES));
                 block::<I, W, T>(
                     isa,
                     &InBlock::<I, W>(&raw),
                     W::scales(isa, &raw),
-                    self.x.at(token, segment.first + b),
+                    tokens.skip(b * 32),
+                    x.at(0, b),
                     &mut acc,
                 );
                 ahead.step(isa);
             }
-            leave(isa, acc, out);
+            leave(isa, &acc, out);
         }
     }
 
@@ -215,17 +220,20 @@ impl<I: Isa, W: Block32> Strip for Lanes<'_, I, W> {
                 for g in 0..groups {
                     let out = self.out.wrapping_add(g * T * PANEL_ROWS);
                     let x = self.x.at(g * T, first);
-                    let mut acc = resume::<I, T>(isa, first == 0, out);
+                    let tokens = Tokens::new(x.quants, x.cols);
+                    let mut acc = [isa.zero_f(); T];
+            resume(isa, first == 0, out, &mut acc);
                     for b in 0..blocks {
                         block::<I, W, T>(
                             isa,
                             &InTile(tile.quads.0.as_ptr().wrapping_add(b * 8)),
                             tile.scales::<I, W>(isa, b),
+                            tokens.skip(b * 32),
                             x.at(0, b),
                             &mut acc,
                         );
                     }
-                    leave(isa, acc, out);
+                    leave(isa, &acc, out);
                     for _ in 0..blocks.div_ceil(groups) {
                         ahead.step(isa);
                     }

@@ -59,8 +59,8 @@ pub(super) unsafe fn groups<I: Isa>(strip: &impl Strip, tokens: usize, mut ahead
     unsafe {
         if tokens >= TILE_FROM {
             if I::LANES == 16 {
-                strip.tiled::<8>(tokens / 8, ahead);
-                token = tokens / 8 * 8;
+                strip.tiled::<12>(tokens / 12, ahead);
+                token = tokens / 12 * 12;
             } else {
                 strip.tiled::<4>(tokens / 4, ahead);
                 token = tokens / 4 * 4;
@@ -167,6 +167,78 @@ impl<'a> Segments<'a> {
     }
 }
 
+/// Pointers to the quants of up to twelve tokens, in the form that x86 addresses are made of: a base for every four, and one, two and three
+/// strides. The compiler would keep a pointer for each token and run out of registers.
+#[derive(Clone, Copy)]
+pub(super) struct Tokens {
+    bases: [*const i8; 3],
+    stride: usize,
+    three: usize,
+}
+
+impl Tokens {
+    /// Tokens from `first` on, `stride` bytes apart.
+    #[inline(always)]
+    pub(super) fn new(first: *const i8, stride: usize) -> Self {
+        let (stride, three) = (opaque_len(stride), opaque_len(3 * stride));
+        Self {
+            bases: [
+                first,
+                opaque(first.wrapping_add(4 * stride)),
+                opaque(first.wrapping_add(8 * stride)),
+            ],
+            stride,
+            three,
+        }
+    }
+
+    /// All of them `bytes` further on.
+    #[inline(always)]
+    pub(super) fn skip(self, bytes: usize) -> Self {
+        let [a, b, c] = self.bases;
+        Self {
+            bases: [
+                a.wrapping_add(bytes),
+                b.wrapping_add(bytes),
+                c.wrapping_add(bytes),
+            ],
+            ..self
+        }
+    }
+
+    /// Quant `i` of token `t`.
+    #[inline(always)]
+    pub(super) fn at(self, t: usize, i: usize) -> *const i8 {
+        let base = self.bases[t / 4].wrapping_add(i);
+        match t % 4 {
+            0 => base,
+            1 => base.wrapping_add(self.stride),
+            2 => base.wrapping_add(2 * self.stride),
+            _ => base.wrapping_add(self.three),
+        }
+    }
+}
+
+/// The same pointer, which the compiler can no longer derive from others.
+#[inline(always)]
+fn opaque(mut p: *const i8) -> *const i8 {
+    // SAFETY: does nothing.
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(reg) p, options(pure, nomem, nostack, preserves_flags));
+    }
+    p
+}
+
+/// The same number, likewise.
+#[inline(always)]
+fn opaque_len(mut n: usize) -> usize {
+    // SAFETY: does nothing.
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(reg) n, options(pure, nomem, nostack, preserves_flags));
+    }
+    n
+}
+
 /// Where a kernel gets turned weights from: registers or a tile.
 pub(super) trait Quads<I: Isa> {
     /// Weights `4 i` to `4 i + 3`.
@@ -204,15 +276,16 @@ pub(super) unsafe fn resume<I: Isa, const T: usize>(
     isa: I,
     first: bool,
     out: *const f32,
-) -> [I::F; T] {
-    let mut acc = [isa.zero_f(); T];
-    if !first {
-        for (t, acc) in acc.iter_mut().enumerate() {
+    acc: &mut [I::F; T],
+) {
+    for t in 0..T {
+        acc[t] = if first {
+            isa.zero_f()
+        } else {
             // SAFETY: the caller's promise.
-            *acc = unsafe { isa.load_f(out.wrapping_add(t * PANEL_ROWS)) };
-        }
+            unsafe { isa.load_f(out.wrapping_add(t * PANEL_ROWS)) }
+        };
     }
-    acc
 }
 
 /// Puts the accumulators of a group of tokens into `out`.
@@ -220,10 +293,10 @@ pub(super) unsafe fn resume<I: Isa, const T: usize>(
 /// # Safety
 /// As for [`resume`].
 #[inline(always)]
-pub(super) unsafe fn leave<I: Isa, const T: usize>(isa: I, acc: [I::F; T], out: *mut f32) {
-    for (t, acc) in acc.into_iter().enumerate() {
+pub(super) unsafe fn leave<I: Isa, const T: usize>(isa: I, acc: &[I::F; T], out: *mut f32) {
+    for t in 0..T {
         // SAFETY: the caller's promise.
-        unsafe { isa.store_f(acc, out.wrapping_add(t * PANEL_ROWS)) };
+        unsafe { isa.store_f(acc[t], out.wrapping_add(t * PANEL_ROWS)) };
     }
 }
 
