@@ -52,7 +52,7 @@ fn reference(name: &str, x: f64) -> f64 {
         "sigmoid" => logistic(x),
         "silu" => x * logistic(x),
         "gelu" => {
-            x * logistic(2.0 * (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3)))
+            x * logistic(2.0 * (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3)))
         }
         "gelu_quick" => x * logistic(1.702 * x),
         "gelu_erf" => x * phi(x),
