@@ -186,8 +186,12 @@ fn same_as_portable<S: Simd>(s: S) {
 #[test]
 fn every_set_gives_the_portable_bits() {
     use crate::kernels::simd::{avx2::Avx2, avx512::Avx512};
-    Avx2::new().map(same_as_portable);
-    Avx512::new().map(same_as_portable);
+    if let Some(s) = Avx2::new() {
+        same_as_portable(s);
+    }
+    if let Some(s) = Avx512::new() {
+        same_as_portable(s);
+    }
 }
 
 #[test]
