@@ -2,6 +2,11 @@
 //!
 //! Everything works in place; [`map_to`] and [`combine_to`] write elsewhere.
 
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel must end up inside its entry to be compiled with the entry's features"
+)]
+
 use super::{
     Set,
     entry::entry,

@@ -7,6 +7,11 @@
 //! `fma(x, x, lane)` for squares) and the fixed tree; `scale = 1 / sqrt(sum / n + eps)`; then for each value `(x * scale) * w`,
 //! for a layer norm `(x - mean) * scale`, times `w`, plus `b` (one fused multiply-add when both are there).
 
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel must end up inside its entry to be compiled with the entry's features"
+)]
+
 use super::{
     Set,
     entry::entry,

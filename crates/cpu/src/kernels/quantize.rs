@@ -2,6 +2,11 @@
 //!
 //! All rows of a batch may be given at once: blocks follow each other.
 
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel must end up inside its entry to be compiled with the entry's features"
+)]
+
 use super::{
     Set,
     entry::entry,

@@ -5,7 +5,7 @@
 //! by a time slice. Whoever finishes the last chunk of a step opens the next one: nobody waits for a thread that holds no chunk, and a
 //! step of a single chunk is run at once by the worker that opens it, without telling anybody.
 //!
-//! Waiting spins for some tens of microseconds, then parks. The protocol is in [`region`], waiting in [`wait`].
+//! Waiting spins for some tens of microseconds, then parks. The protocol is in `region.rs`, waiting in `wait.rs`.
 
 #![allow(
     unexpected_cfgs,

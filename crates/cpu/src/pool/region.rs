@@ -99,6 +99,10 @@ impl Region {
             Ok(steps) => steps,
             Err(payload) => return Outcome::Panicked(payload),
         };
+        #[allow(
+            clippy::transmute_ptr_to_ptr,
+            reason = "a cast may not change the lifetime"
+        )]
         // SAFETY: only the lifetime is changed; the pointer is used while this call lasts.
         let pointer: *const (dyn Job + 'static) =
             unsafe { std::mem::transmute(std::ptr::from_ref(job)) };
@@ -177,7 +181,13 @@ impl Region {
     fn guard<T>(&self, default: T, call: impl FnOnce() -> T) -> T {
         catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|payload| {
             self.failed.store(true, Ordering::Relaxed);
-            wait::lock(&self.panic).get_or_insert(payload);
+            let mut first = wait::lock(&self.panic);
+            if first.is_none() {
+                *first = Some(payload);
+            } else {
+                // Not dropped: that could panic again, here where nothing may unwind.
+                std::mem::forget(payload);
+            }
             default
         })
     }

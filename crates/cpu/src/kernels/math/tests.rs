@@ -52,7 +52,7 @@ fn reference(name: &str, x: f64) -> f64 {
         "sigmoid" => logistic(x),
         "silu" => x * logistic(x),
         "gelu" => {
-            x * logistic(2.0 * (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3)))
+            x * logistic(2.0 * (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3)))
         }
         "gelu_quick" => x * logistic(1.702 * x),
         "gelu_erf" => x * phi(x),
@@ -186,8 +186,12 @@ fn same_as_portable<S: Simd>(s: S) {
 #[test]
 fn every_set_gives_the_portable_bits() {
     use crate::kernels::simd::{avx2::Avx2, avx512::Avx512};
-    Avx2::new().map(same_as_portable);
-    Avx512::new().map(same_as_portable);
+    if let Some(s) = Avx2::new() {
+        same_as_portable(s);
+    }
+    if let Some(s) = Avx512::new() {
+        same_as_portable(s);
+    }
 }
 
 #[test]

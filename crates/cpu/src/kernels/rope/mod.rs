@@ -3,6 +3,11 @@
 //! The angle of pair `i` at position `p` is `p * frequency[i]`. Frequencies and angles are `f64` by [`double`], so that long contexts
 //! lose nothing; cosine and sine are rounded to `f32` once.
 
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel must end up inside its entry to be compiled with the entry's features"
+)]
+
 use super::{
     Set,
     entry::entry,
@@ -37,7 +42,7 @@ pub enum RopeScaling {
         factor: f32,
         /// Trained context length.
         original_context: u32,
-        /// Share of the ramp that is used: 1 for YaRN, 0 makes it linear scaling.
+        /// Share of the ramp that is used: 1 for `YaRN`, 0 makes it linear scaling.
         ext_factor: f32,
         /// Multiplies cosine and sine, besides `1 + 0.1 ln(factor)` (when `ext_factor` is not 0).
         attn_factor: f32,
@@ -122,12 +127,22 @@ impl RopeTable {
                 *frequency /= positive("frequency factor", factor)?;
             }
         }
-        let mut magnitude = f64::from(params.magnitude);
-        match params.scaling {
+        let mut table = Self {
+            frequencies,
+            magnitude: f64::from(params.magnitude),
+        };
+        table.scale(dims, base, params.scaling)?;
+        Ok(table)
+    }
+
+    fn scale(&mut self, dims: usize, base: f64, scaling: RopeScaling) -> Result<(), RopeError> {
+        match scaling {
             RopeScaling::None => {}
             RopeScaling::Linear { factor } => {
                 let factor = positive("scaling factor", factor)?;
-                frequencies.iter_mut().for_each(|f| *f /= factor);
+                for frequency in &mut self.frequencies {
+                    *frequency /= factor;
+                }
             }
             RopeScaling::Yarn {
                 factor,
@@ -145,20 +160,17 @@ impl RopeTable {
                 positive("original context", original_context as f32)?;
                 let ramp = Ramp::new(dims, base, f64::from(original_context), turns);
                 let ext = f64::from(ext_factor);
-                for (i, frequency) in frequencies.iter_mut().enumerate() {
+                for (i, frequency) in self.frequencies.iter_mut().enumerate() {
                     let kept = if ext == 0.0 { 0.0 } else { ramp.kept(i) * ext };
                     *frequency = *frequency / factor * (1.0 - kept) + *frequency * kept;
                 }
-                magnitude *= f64::from(attn_factor);
+                self.magnitude *= f64::from(attn_factor);
                 if ext != 0.0 {
-                    magnitude *= 1.0 + 0.1 * double::ln(factor);
+                    self.magnitude *= 1.0 + 0.1 * double::ln(factor);
                 }
             }
         }
-        Ok(Self {
-            frequencies,
-            magnitude,
-        })
+        Ok(())
     }
 
     /// Pairs of a head: half the rotated dimensions.
@@ -195,7 +207,7 @@ fn positive(name: &'static str, value: f32) -> Result<f64, RopeError> {
     }
 }
 
-/// YaRN's ramp over the pairs.
+/// The ramp of `YaRN` over the pairs.
 struct Ramp {
     low: f64,
     high: f64,
