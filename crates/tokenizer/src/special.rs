@@ -138,10 +138,12 @@ pub(crate) fn find_roles(vocabulary: &mut Vocabulary, index: &TextIndex) -> Vec<
     }
     vocabulary.special = special;
 
-    let mut ends: Vec<TokenId> = END_OF_GENERATION
-        .iter()
-        .filter_map(|text| make_control(vocabulary, index, text))
-        .collect();
+    let mut ends: Vec<TokenId> = Vec::new();
+    for text in END_OF_GENERATION {
+        if !is_plain_markup(vocabulary, index, text) {
+            ends.extend(make_control(vocabulary, index, text));
+        }
+    }
     ends.extend(
         [
             special.fim_pad,
@@ -176,6 +178,18 @@ fn drop_exceptions(vocabulary: &Vocabulary, index: &TextIndex, ends: &mut Vec<To
     if has("<|tool_response>") {
         drop("</s>");
     }
+}
+
+/// `</s>` is also HTML, and an ordinary token of Qwen 2: where the model has another EOS, the normal token is text.
+fn is_plain_markup(vocabulary: &Vocabulary, index: &TextIndex, text: &str) -> bool {
+    if text != "</s>" {
+        return false;
+    }
+    let id = index.get(&vocabulary.tokens, text.as_bytes()).map(TokenId);
+    let eos = vocabulary.special.eos;
+    id.is_some_and(|id| {
+        vocabulary.kind(id) == TokenKind::Normal && eos.is_some_and(|eos| eos != id)
+    })
 }
 
 fn make_control(vocabulary: &mut Vocabulary, index: &TextIndex, text: &str) -> Option<TokenId> {

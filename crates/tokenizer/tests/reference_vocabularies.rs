@@ -298,3 +298,20 @@ fn generation_ends_where_the_model_says() {
         );
     }
 }
+
+#[test]
+fn markup_that_is_an_ordinary_token_stays_text() {
+    let Some(folder) = folder() else { return };
+    let tokenizer = load(&folder, "qwen2").unwrap();
+    let id = tokenizer.find("</s>").unwrap();
+    assert!(!tokenizer.is_end_of_generation(id));
+    let special = EncodeOptions {
+        parse_special: true,
+        ..PLAIN
+    };
+    let text = "<s>struck</s>";
+    assert_eq!(
+        tokenizer.encode(text, special).unwrap(),
+        tokenizer.encode(text, PLAIN).unwrap()
+    );
+}
