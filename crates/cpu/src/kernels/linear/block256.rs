@@ -2,7 +2,7 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, groups, leave, resume,
+    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, each_token, groups, leave, resume,
 };
 use super::isa::{Isa, Rows};
 use super::{Activations, PANEL_ROWS, Panel};
@@ -149,7 +149,7 @@ impl<I: Isa> Scales<I> {
         acc: &mut [I::F; T],
     ) {
         let bias = if W::SIGNED { I::SIGNED_BIAS } else { W::BIAS };
-        for t in 0..T {
+        each_token!(T, |t| {
             let mut isum = sums[t];
             let mut by_sums = isa.zero();
             if W::MIN || bias != 0 {
@@ -171,7 +171,7 @@ impl<I: Isa> Scales<I> {
                 let m = isa.scale_f(self.dmin, x_scale);
                 acc[t] = isa.fnma(m, isa.float(by_sums), acc[t]);
             }
-        }
+        });
     }
 }
 
@@ -194,27 +194,20 @@ unsafe fn unit<I: Isa, W: Block256, const T: usize>(
             // SAFETY: sub-blocks have 8 or 4 of them.
             let w = unsafe { quads.quad(isa, i) };
             if i > 0 && i % depth == 0 {
-                for t in 0..T {
+                each_token!(T, |t| {
                     sums[t] = isa.end_scaled(sums[t], dots[t], scale);
                     dots[t] = isa.zero();
-                }
+                });
             }
-            for t in 0..T {
-                let q = q.at(t, 4 * i);
+            each_token!(T, |t| {
                 // SAFETY: the caller's promise.
-                dots[t] = unsafe {
-                    if W::SIGNED {
-                        isa.dot::<true>(dots[t], w, q)
-                    } else {
-                        isa.dot::<false>(dots[t], w, q)
-                    }
-                };
-            }
+                dots[t] = unsafe { isa.dot(W::SIGNED, dots[t], w, q.at(t, 4 * i)) };
+            });
         }
     });
-    for t in 0..T {
+    each_token!(T, |t| {
         sums[t] = isa.end_scaled(sums[t], dots[t], scale);
-    }
+    });
 }
 
 /// A super-block of all lanes' rows, turned.
@@ -234,12 +227,13 @@ impl Tile {
             let (kept, header) = W::header(isa, rows);
             let scales = Scales::new::<W>(isa, &header);
             let to = &mut self.scales.0;
-            for (v, to) in scales.units.into_iter().zip(&mut to[..16]) {
-                isa.store(v, to.as_mut_ptr());
-            }
-            for (v, to) in scales.pairs.into_iter().zip(&mut to[16..24]) {
-                isa.store(v, to.as_mut_ptr());
-            }
+            each!([0 1 2 3 4 5 6 7] |i| {
+                isa.store(scales.units[i], to[i].as_mut_ptr());
+                isa.store(scales.pairs[i], to[16 + i].as_mut_ptr());
+                if W::SUB == 16 {
+                    isa.store(scales.units[8 + i], to[8 + i].as_mut_ptr());
+                }
+            });
             isa.store_f(scales.d, to[24].as_mut_ptr().cast());
             isa.store_f(scales.dmin, to[25].as_mut_ptr().cast());
             for chunk in 0..256 / W::SUB / W::UNITS {
@@ -283,9 +277,11 @@ impl Tile {
                 );
             }
             let mut pairs = [isa.zero(); 8];
-            for (v, from) in pairs.iter_mut().zip(&self.scales.0[16..24]) {
-                *v = isa.load(from.as_ptr());
-            }
+            each!([0 1 2 3 4 5 6 7] |p| {
+                if p < 128 / W::SUB {
+                    pairs[p] = isa.load(self.scales.0[16 + p].as_ptr());
+                }
+            });
             let scales = Scales {
                 d: isa.load_f(self.scales.0[24].as_ptr().cast()),
                 dmin: isa.load_f(self.scales.0[25].as_ptr().cast()),

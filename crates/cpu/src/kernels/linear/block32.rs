@@ -2,7 +2,7 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, groups, leave, resume,
+    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, each_token, groups, leave, resume,
 };
 use super::isa::{Isa, Rows};
 use super::{Activations, PANEL_ROWS, Panel};
@@ -89,37 +89,32 @@ unsafe fn block<I: Isa, W: Block32, const T: usize>(
     let mut dots = total;
     // SAFETY: the caller's promise.
     unsafe {
-        for t in 0..T {
+        each_token!(T, |t| {
             if bias != 0 {
                 total[t] = isa.minus_bias(bias, x.sums.wrapping_add(t * x.blocks));
             }
             dots[t] = isa.begin(total[t]);
-        }
+        });
         each!([0 1 2 3 4 5 6 7] |i| {
             let w = quads.quad(isa, i);
             if i > 0 && i % depth == 0 {
-                for t in 0..T {
+                each_token!(T, |t| {
                     total[t] = isa.end(total[t], dots[t]);
                     dots[t] = isa.begin(total[t]);
-                }
+                });
             }
-            for t in 0..T {
-                let q = q.at(t, 4 * i);
-                dots[t] = if W::SIGNED {
-                    isa.dot::<true>(dots[t], w, q)
-                } else {
-                    isa.dot::<false>(dots[t], w, q)
-                };
-            }
+            each_token!(T, |t| {
+                dots[t] = isa.dot(W::SIGNED, dots[t], w, q.at(t, 4 * i));
+            });
         });
-        for t in 0..T {
+        each_token!(T, |t| {
             let b = t * x.blocks;
             let sum = isa.float(isa.end(total[t], dots[t]));
             acc[t] = isa.fma(isa.scale_f(d, *x.scales.wrapping_add(b)), sum, acc[t]);
             if W::MIN {
                 acc[t] = isa.fma_x(m, *x.scaled_sums.wrapping_add(b), acc[t]);
             }
-        }
+        });
     }
 }
 

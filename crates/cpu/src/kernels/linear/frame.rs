@@ -5,6 +5,22 @@ use super::isa::{Isa, Rows};
 use super::{PANEL_ROWS, Panel};
 use std::mem::MaybeUninit;
 
+/// Expands a block once for each literal, so that arrays indexed by it stay in registers: the compiler gives up on larger loops, and then
+/// keeps whole arrays in memory.
+macro_rules! each {
+    ([$($k:literal)*] |$i:ident| $body:block) => { $({ let $i: usize = $k; $body })* };
+}
+/// The same for those of up to twelve tokens that are below a constant.
+macro_rules! each_token {
+    ($count:ident, |$t:ident| $body:block) => {
+        each_token!(@ $count $t $body 0 1 2 3 4 5 6 7 8 9 10 11)
+    };
+    (@ $count:ident $t:ident $body:block $($k:literal)*) => {
+        $(if const { $k < $count } { let $t: usize = $k; $body })*
+    };
+}
+pub(super) use {each, each_token};
+
 /// Weights of a panel's rows between two columns, in memory as the file has them or as a copy.
 pub(super) struct Segment {
     /// At the first column.
@@ -275,14 +291,14 @@ pub(super) unsafe fn resume<I: Isa, const T: usize>(
     out: *const f32,
     acc: &mut [I::F; T],
 ) {
-    for t in 0..T {
+    each_token!(T, |t| {
         acc[t] = if first {
             isa.zero_f()
         } else {
             // SAFETY: the caller's promise.
             unsafe { isa.load_f(out.wrapping_add(t * PANEL_ROWS)) }
         };
-    }
+    });
 }
 
 /// Puts the accumulators of a group of tokens into `out`.
@@ -291,14 +307,8 @@ pub(super) unsafe fn resume<I: Isa, const T: usize>(
 /// As for [`resume`].
 #[inline(always)]
 pub(super) unsafe fn leave<I: Isa, const T: usize>(isa: I, acc: &[I::F; T], out: *mut f32) {
-    for t in 0..T {
+    each_token!(T, |t| {
         // SAFETY: the caller's promise.
         unsafe { isa.store_f(acc[t], out.wrapping_add(t * PANEL_ROWS)) };
-    }
+    });
 }
-
-/// Expands a block once for each literal, so that arrays indexed by it stay in registers.
-macro_rules! each {
-    ([$($k:literal)*] |$i:ident| $body:block) => { $({ let $i: usize = $k; $body })* };
-}
-pub(super) use each;

@@ -77,7 +77,7 @@ pub(super) trait Isa: Copy {
     ///
     /// # Safety
     /// Four quants can be read at `q`.
-    unsafe fn dot<const SIGNED: bool>(self, acc: Self::V, w: Self::V, q: *const i8) -> Self::V;
+    unsafe fn dot(self, signed: bool, acc: Self::V, w: Self::V, q: *const i8) -> Self::V;
     /// Where dots start if their total starts at `total`.
     fn begin(self, total: Self::V) -> Self::V;
     /// The total with the dots so far: what was given to [`Isa::begin`] last, and all dots since.

@@ -153,8 +153,9 @@ impl Isa for Avx2 {
     }
     /// Adds to sums of 16 bits, of which each word holds two.
     #[inline(always)]
-    unsafe fn dot<const SIGNED: bool>(
+    unsafe fn dot(
         self,
+        signed: bool,
         acc: __m256i,
         w: __m256i,
         q: *const i8,
@@ -162,7 +163,7 @@ impl Isa for Avx2 {
         // SAFETY: see above.
         unsafe {
             let q = _mm256_set1_epi32(q.cast::<i32>().read_unaligned());
-            let pairs = if SIGNED {
+            let pairs = if signed {
                 _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(q, w))
             } else {
                 _mm256_maddubs_epi16(w, q)

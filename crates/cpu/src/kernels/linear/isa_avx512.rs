@@ -168,8 +168,9 @@ impl Isa for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn dot<const SIGNED: bool>(
+    unsafe fn dot(
         self,
+        _signed: bool,
         acc: __m512i,
         w: __m512i,
         q: *const i8,
