@@ -2,7 +2,8 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, each_token, groups, leave, resume,
+    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, each_token, groups,
+    leave, match_group, resume,
 };
 use super::isa::{Isa, Rows};
 use super::{Activations, PANEL_ROWS, Panel};
@@ -252,16 +253,17 @@ impl Tile {
         }
     }
 
-    /// One super-block of all lanes' rows times `T` tokens.
+    /// One super-block of all lanes' rows times `T` tokens, added to `out` unless it is the first.
     ///
     /// # Safety
-    /// The tile was filled; `x` is at a block and `T` tokens follow.
+    /// The tile was filled; `x` is at a block, `out` at the lanes, and `T` tokens follow.
     #[inline(always)]
     unsafe fn multiply<I: Isa, W: Block256, const T: usize>(
         &self,
         isa: I,
         x: X,
-        acc: &mut [I::F; T],
+        first: bool,
+        out: *mut f32,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -288,7 +290,10 @@ impl Tile {
                 units: [isa.zero(); 16],
                 pairs,
             };
-            scales.finish::<W, T>(isa, &sums, x, acc);
+            let mut acc = [isa.zero_f(); T];
+            resume(isa, first, out, &mut acc);
+            scales.finish::<W, T>(isa, &sums, x, &mut acc);
+            leave(isa, &acc, out);
         }
     }
 }
@@ -305,16 +310,16 @@ struct Lanes<'a, I, W> {
 
 impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
     #[inline(always)]
-    unsafe fn direct<const T: usize>(&self, token: usize, mut ahead: Ahead) {
+    unsafe fn direct<const T: usize>(&self, mut ahead: Ahead) {
         let Self { isa, segment, .. } = *self;
-        let out = self.out.wrapping_add(token * PANEL_ROWS);
+        let out = self.out;
         // SAFETY: shapes were checked; rows hold `blocks` super-blocks.
         unsafe {
             let mut acc = [isa.zero_f(); T];
             resume(isa, segment.first == 0, out, &mut acc);
             for b in 0..segment.blocks {
                 let rows = self.rows.skip(b * W::BYTES);
-                let x = self.x.at(token, segment.first + b);
+                let x = self.x.at(0, segment.first + b);
                 let tokens = Tokens::new(x.quants, x.cols);
                 let (kept, header) = W::header(isa, rows);
                 let scales = Scales::new::<W>(isa, &header);
@@ -342,25 +347,26 @@ impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
     }
 
     #[inline(always)]
-    unsafe fn tiled<const T: usize>(&self, groups: usize, mut ahead: Ahead) {
+    unsafe fn tiled(&self, tokens: usize, mut ahead: Ahead) {
         let Self { isa, segment, .. } = *self;
         let mut tile = Tile {
             quads: Turned([[0; PANEL_ROWS]; 64]),
             scales: Vectors([[0; PANEL_ROWS]; 26]),
         };
+        let steps = (256 / W::SUB / W::UNITS).div_ceil(tokens.div_ceil(I::TOKENS));
         for b in 0..segment.blocks {
-            let first = segment.first + b;
+            let block = segment.first + b;
             // SAFETY: shapes were checked; rows hold `blocks` super-blocks.
             unsafe {
                 tile.fill::<I, W>(isa, self.rows.skip(b * W::BYTES));
-                for g in 0..groups {
-                    let out = self.out.wrapping_add(g * T * PANEL_ROWS);
-                    let x = self.x.at(g * T, first);
-                    let mut acc = [isa.zero_f(); T];
-            resume(isa, first == 0, out, &mut acc);
-                    tile.multiply::<I, W, T>(isa, x, &mut acc);
-                    leave(isa, &acc, out);
-                    for _ in 0..(256 / W::SUB / W::UNITS).div_ceil(groups) {
+                let mut token = 0;
+                while token < tokens {
+                    let x = self.x.at(token, block);
+                    let out = self.out.wrapping_add(token * PANEL_ROWS);
+                    token += match_group!(I, tokens - token, |T| {
+                        tile.multiply::<I, W, T>(isa, x, block == 0, out);
+                    });
+                    for _ in 0..steps {
                         ahead.step(isa);
                     }
                 }
@@ -384,7 +390,8 @@ pub(super) unsafe fn panel<I: Isa, W: Block256>(
     let mut segments = Segments::new(panel, x.blocks, W::BYTES);
     while let Some(segment) = segments.next() {
         for strip in (0..PANEL_ROWS).step_by(I::LANES) {
-            let (rows, ahead) = segment.strip::<I>(strip, W::BYTES.div_ceil(256 / W::SUB / W::UNITS));
+            let (rows, ahead) =
+                segment.strip::<I>(strip, W::BYTES.div_ceil(256 / W::SUB / W::UNITS));
             let lanes = Lanes {
                 isa,
                 types: PhantomData::<W>,
@@ -394,7 +401,7 @@ pub(super) unsafe fn panel<I: Isa, W: Block256>(
                 out: out.as_mut_ptr().wrapping_add(strip),
             };
             // SAFETY: shapes were checked.
-            unsafe { groups::<I>(&lanes, tokens, ahead) };
+            unsafe { groups(&lanes, tokens, ahead) };
         }
     }
 }

@@ -10,16 +10,32 @@ use std::mem::MaybeUninit;
 macro_rules! each {
     ([$($k:literal)*] |$i:ident| $body:block) => { $({ let $i: usize = $k; $body })* };
 }
-/// The same for those of up to twelve tokens that are below a constant.
+/// The same for those of up to eight tokens that are below a constant.
 macro_rules! each_token {
     ($count:ident, |$t:ident| $body:block) => {
-        each_token!(@ $count $t $body 0 1 2 3 4 5 6 7 8 9 10 11)
+        each_token!(@ $count $t $body 0 1 2 3 4 5 6 7)
     };
     (@ $count:ident $t:ident $body:block $($k:literal)*) => {
         $(if const { $k < $count } { let $t: usize = $k; $body })*
     };
 }
-pub(super) use {each, each_token};
+/// Runs a block for the largest group `T` of tokens that fits the registers and is not more than there are; gives `T`.
+macro_rules! match_group {
+    ($isa:ident, $left:expr, |$t:ident| $body:block) => {
+        match $left {
+            8.. if const { $isa::TOKENS >= 8 } => match_group!(@ $t 8 $body),
+            4.. => match_group!(@ $t 4 $body),
+            2.. => match_group!(@ $t 2 $body),
+            _ => match_group!(@ $t 1 $body),
+        }
+    };
+    (@ $t:ident $n:literal $body:block) => {{
+        const $t: usize = $n;
+        $body
+        $n
+    }};
+}
+pub(super) use {each, each_token, match_group};
 
 /// Weights of a panel's rows between two columns, in memory as the file has them or as a copy.
 pub(super) struct Segment {
@@ -40,9 +56,7 @@ impl Segment {
         let skipped = strip * self.rows.stride;
         let rows = self.rows.skip(skipped);
         let ahead = match self.left {
-            Some(left) if self.blocks > 0 => {
-                Ahead::new(rows, I::LANES, step_bytes, left - skipped)
-            }
+            Some(left) if self.blocks > 0 => Ahead::new(rows, I::LANES, step_bytes, left - skipped),
             _ => Ahead::nothing(),
         };
         (rows, ahead)
@@ -51,62 +65,33 @@ impl Segment {
 
 /// A kernel over some lanes of a segment.
 pub(super) trait Strip {
-    /// Turns each block and uses it at once for the `T` tokens from `token` on.
+    /// Turns each block and uses it at once for all tokens, which are `T`.
     ///
     /// # Safety
     /// The tokens exist.
-    unsafe fn direct<const T: usize>(&self, token: usize, ahead: Ahead);
-    /// Turns 256 columns at a time and streams the first `groups` groups of `T` tokens over them.
+    unsafe fn direct<const T: usize>(&self, ahead: Ahead);
+    /// Turns 256 columns at a time and streams the first `tokens` tokens over them.
     ///
     /// # Safety
     /// The tokens exist.
-    unsafe fn tiled<const T: usize>(&self, groups: usize, ahead: Ahead);
+    unsafe fn tiled(&self, tokens: usize, ahead: Ahead);
 }
 
-/// Tokens from which on writing a tile pays.
-const TILE_FROM: usize = 32;
-
-/// All tokens in groups that fit the registers.
+/// All tokens, in the form that is faster for so many. Up to four tokens, a turned block is used at once; from five on writing a tile pays.
 ///
 /// # Safety
 /// The tokens exist.
 #[inline(always)]
-pub(super) unsafe fn groups<I: Isa>(strip: &impl Strip, tokens: usize, mut ahead: Ahead) {
-    let mut token = 0;
+pub(super) unsafe fn groups(strip: &impl Strip, tokens: usize, ahead: Ahead) {
     // SAFETY: the caller's promise.
     unsafe {
-        if tokens >= TILE_FROM {
-            if I::LANES == 16 {
-                strip.tiled::<12>(tokens / 12, ahead);
-                token = tokens / 12 * 12;
-            } else {
-                strip.tiled::<4>(tokens / 4, ahead);
-                token = tokens / 4 * 4;
-            }
-            ahead = Ahead::nothing();
-        }
-        while token < tokens {
-            let left = tokens - token;
-            token += if I::LANES == 16 && left >= 8 {
-                strip.direct::<8>(token, ahead);
-                8
-            } else if I::LANES == 16 && left >= 6 {
-                strip.direct::<6>(token, ahead);
-                6
-            } else if left >= 4 {
-                strip.direct::<4>(token, ahead);
-                4
-            } else if left == 3 {
-                strip.direct::<3>(token, ahead);
-                3
-            } else if left == 2 {
-                strip.direct::<2>(token, ahead);
-                2
-            } else {
-                strip.direct::<1>(token, ahead);
-                1
-            };
-            ahead = Ahead::nothing();
+        match tokens {
+            0 => {}
+            1 => strip.direct::<1>(ahead),
+            2 => strip.direct::<2>(ahead),
+            3 => strip.direct::<3>(ahead),
+            4 => strip.direct::<4>(ahead),
+            _ => strip.tiled(tokens, ahead),
         }
     }
 }
@@ -173,18 +158,23 @@ impl<'a> Segments<'a> {
 
     #[inline(never)]
     fn copy(&mut self, at: usize, bytes: usize) {
-        for (r, to) in self.stage.chunks_exact_mut(bytes).take(PANEL_ROWS).enumerate() {
+        for (r, to) in self
+            .stage
+            .chunks_exact_mut(bytes)
+            .take(PANEL_ROWS)
+            .enumerate()
+        {
             let from = r.min(self.panel.rows - 1) * self.panel.row_bytes + at;
             to.write_copy_of_slice(&self.panel.bytes[from..from + bytes]);
         }
     }
 }
 
-/// Pointers to the quants of up to twelve tokens, in the form that x86 addresses are made of: a base for every four, and one, two and three
+/// Pointers to the quants of up to eight tokens, in the form that x86 addresses are made of: a base for every four, and one, two and three
 /// strides. The compiler would keep a pointer for each token and run out of registers.
 #[derive(Clone, Copy)]
 pub(super) struct Tokens {
-    bases: [*const i8; 3],
+    bases: [*const i8; 2],
     stride: usize,
     three: usize,
 }
@@ -195,11 +185,7 @@ impl Tokens {
     pub(super) fn new(first: *const i8, stride: usize) -> Self {
         let (stride, three) = (opaque_len(stride), opaque_len(3 * stride));
         Self {
-            bases: [
-                first,
-                opaque(first.wrapping_add(4 * stride)),
-                opaque(first.wrapping_add(8 * stride)),
-            ],
+            bases: [first, opaque(first.wrapping_add(4 * stride))],
             stride,
             three,
         }
@@ -208,13 +194,9 @@ impl Tokens {
     /// All of them `bytes` further on.
     #[inline(always)]
     pub(super) fn skip(self, bytes: usize) -> Self {
-        let [a, b, c] = self.bases;
+        let [a, b] = self.bases;
         Self {
-            bases: [
-                a.wrapping_add(bytes),
-                b.wrapping_add(bytes),
-                c.wrapping_add(bytes),
-            ],
+            bases: [a.wrapping_add(bytes), b.wrapping_add(bytes)],
             ..self
         }
     }

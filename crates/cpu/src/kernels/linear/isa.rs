@@ -27,6 +27,8 @@ impl Rows {
 pub(super) trait Isa: Copy {
     /// Rows side by side.
     const LANES: usize;
+    /// Tokens whose sums fit the registers.
+    const TOKENS: usize;
     /// What is added to signed weights of eight bits to make them unsigned; 0 where [`Isa::dot`] takes them signed.
     const SIGNED_BIAS: i32;
     /// Integers.

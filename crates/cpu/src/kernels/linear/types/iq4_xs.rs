@@ -47,7 +47,12 @@ impl Block256 for Iq4Xs {
         let header = Header {
             d: isa.f16(d),
             dmin: isa.zero_f(),
-            scales: [scales(isa, d, low, 0), scales(isa, d, low, 1), isa.zero(), isa.zero()],
+            scales: [
+                scales(isa, d, low, 0),
+                scales(isa, d, low, 1),
+                isa.zero(),
+                isa.zero(),
+            ],
             minima: [isa.zero(); 4],
         };
         ((), header)

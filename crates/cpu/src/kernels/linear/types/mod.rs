@@ -78,10 +78,7 @@ fn six_bits<I: Isa>(isa: I, s: I::V, m: I::V, high: I::V) -> ([I::V; 4], [I::V; 
     let top = isa.splat(0x3030_3030);
     let zero = isa.zero();
     let s4 = isa.or(isa.and(high, four), isa.and(isa.shr(s, 2), top));
-    let m4 = isa.or(
-        isa.and(isa.shr(high, 4), four),
-        isa.and(isa.shr(m, 2), top),
-    );
+    let m4 = isa.or(isa.and(isa.shr(high, 4), four), isa.and(isa.shr(m, 2), top));
     (
         [isa.and(s, six), s4, zero, zero],
         [isa.and(m, six), m4, zero, zero],

@@ -58,12 +58,7 @@ impl Block256 for Q3K {
     }
     /// Chunks 0 and 1 are the first half, chunks 2 and 3 the second; each takes sixteen bytes of 32.
     #[inline(always)]
-    unsafe fn load<I: Isa>(
-        isa: I,
-        rows: Rows,
-        kept: &Self::Kept<I>,
-        chunk: usize,
-    ) -> Self::Raw<I> {
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, kept: &Self::Kept<I>, chunk: usize) -> Self::Raw<I> {
         // SAFETY: four chunks follow the first 32 bytes.
         let low = unsafe { isa.turn(rows.skip(32 + 16 * chunk)) };
         let first = chunk / 2 * 4;

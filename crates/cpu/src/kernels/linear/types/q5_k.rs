@@ -36,12 +36,7 @@ impl Block256 for Q5K {
         (kept, header)
     }
     #[inline(always)]
-    unsafe fn load<I: Isa>(
-        isa: I,
-        rows: Rows,
-        kept: &Self::Kept<I>,
-        chunk: usize,
-    ) -> Self::Raw<I> {
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, kept: &Self::Kept<I>, chunk: usize) -> Self::Raw<I> {
         // SAFETY: four chunks of 32 bytes follow the first 48.
         let low = unsafe {
             let rows = rows.skip(48 + 32 * chunk);
