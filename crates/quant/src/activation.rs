@@ -100,20 +100,20 @@ fn quantize_block<const N: usize>(x: &[f32; N], quants: &mut [i8; N]) -> f32 {
     // The bits of magnitudes order as integers, with infinity and NaN on top; an integer maximum vectorizes.
     let top = x
         .iter()
-        .fold(0u32, |top, v| top.max(v.to_bits() & 0x7fff_ffff));
-    if top >= f32::INFINITY.to_bits() {
+        .fold(0, |top, v| i32::max(top, v.abs().to_bits() as i32));
+    if top >= f32::INFINITY.to_bits() as i32 {
         *quants = [0; N];
         return f32::NAN;
     }
-    let amax = f32::from_bits(top);
+    let amax = f32::from_bits(top as u32);
     let inverse = 127.0 / amax; // infinite for 0 also
     if inverse.is_infinite() {
         *quants = [0; N];
         return 0.0;
     }
     for (q, v) in quants.iter_mut().zip(x) {
-        let integer = (v * inverse + ROUND).to_bits() as i32 - ROUND.to_bits() as i32;
-        *q = integer.clamp(-127, 127) as i8;
+        // At most 127 and two roundings, so never above 127.5: the low byte is the integer.
+        *q = (v * inverse + ROUND).to_bits() as i8;
     }
     amax / 127.0
 }
@@ -143,7 +143,7 @@ fn expect(
 }
 
 /// Quantizes `x` in blocks of 32; see [`Q8Block32Row`] for the outputs and their lengths, which must fit exactly.
-#[inline]
+#[inline(always)]
 pub fn quantize_q8_block32(
     x: &[f32],
     quants: &mut [i8],
@@ -172,7 +172,7 @@ pub fn quantize_q8_block32(
 }
 
 /// Quantizes `x` in blocks of 256; see [`Q8Block256Row`] for the outputs and their lengths, which must fit exactly.
-#[inline]
+#[inline(always)]
 pub fn quantize_q8_block256(
     x: &[f32],
     quants: &mut [i8],

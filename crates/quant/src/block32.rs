@@ -45,8 +45,7 @@ pub(crate) fn pack_nibbles(weights: &[u8; 32], out: &mut [u8]) {
 /// The fifth bits of 32 weights, as 0 or 16: bit `i` of the little-endian word belongs to weight `i`.
 #[inline(always)]
 pub(crate) fn fifth_bits(bytes: [u8; 4]) -> [u8; 32] {
-    let word = u32::from_le_bytes(bytes);
-    std::array::from_fn(|i| (((word >> i) & 1) << 4) as u8)
+    std::array::from_fn(|i| u8::from(bytes[i / 8] & (1 << (i % 8)) != 0) << 4)
 }
 
 /// The exact integer dot product of a block; at most 32 * 128 * 128 in magnitude.

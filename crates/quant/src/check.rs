@@ -60,22 +60,39 @@ impl ScaleField {
 /// not looked at.
 pub fn first_non_finite(element_type: ElementType, bytes: &[u8]) -> Option<usize> {
     let fields = element_type.codec()?.scale_fields();
-    let blocks = bytes.chunks_exact(element_type.block_bytes());
-    match *fields {
-        [] => None,
-        [field] => first(blocks, |block| field.is_non_finite(block)),
-        _ => first(blocks, |block| {
-            fields.iter().any(|f| f.is_non_finite(block))
-        }),
+    if element_type.block_len() == 1 {
+        return match fields.first()?.kind {
+            ScaleKind::F16 => first_dense(bytes, u16::from_le_bytes, 0x7c00),
+            ScaleKind::BF16 => first_dense(bytes, u16::from_le_bytes, 0x7f80),
+            ScaleKind::F32 => first_dense(bytes, u32::from_le_bytes, 0x7f80_0000),
+            ScaleKind::F64 => first_dense(bytes, u64::from_le_bytes, 0x7ff0 << 48),
+            ScaleKind::E8M0 => bytes.iter().position(|&e| e == 0xff),
+        };
     }
+    bytes
+        .chunks_exact(element_type.block_bytes())
+        .position(|block| fields.iter().any(|field| field.is_non_finite(block)))
 }
 
-#[inline(always)]
-fn first<'a>(
-    mut blocks: impl Iterator<Item = &'a [u8]>,
-    bad: impl Fn(&[u8]) -> bool,
-) -> Option<usize> {
-    blocks.position(bad)
+/// Index of the first value that has all bits of the exponent set. Looks at a group at a time without stopping inside it, which
+/// vectorizes, and then for the place.
+fn first_dense<const B: usize, T>(
+    bytes: &[u8],
+    from_le_bytes: impl Fn([u8; B]) -> T,
+    exponent: T,
+) -> Option<usize>
+where
+    T: Copy + PartialEq + std::ops::BitAnd<Output = T>,
+{
+    const GROUP: usize = 1024;
+    let bad = |value: &[u8; B]| from_le_bytes(*value) & exponent == exponent;
+    let groups = bytes.as_chunks::<B>().0.chunks(GROUP).enumerate();
+    for (i, group) in groups {
+        if group.iter().fold(false, |any, value| any | bad(value)) {
+            return group.iter().position(bad).map(|j| i * GROUP + j);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -120,6 +137,20 @@ mod tests {
             for block in [4, 2] {
                 bytes[block * size + offset..][..bad.len()].copy_from_slice(bad);
                 assert_eq!(first_non_finite(t, &bytes), Some(block), "{t}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_value_far_into_a_dense_tensor_is_found() {
+        for (t, bad) in [
+            (ElementType::F16, &[0, 0x7c][..]),
+            (ElementType::F64, &[0, 0, 0, 0, 0, 0, 0xf8, 0xff][..]),
+        ] {
+            let mut bytes = vec![0x3b; 5000 * t.block_bytes()];
+            for place in [4999, 3000, 1024, 1023] {
+                bytes[place * bad.len()..][..bad.len()].copy_from_slice(bad);
+                assert_eq!(first_non_finite(t, &bytes), Some(place), "{t}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! 4 bits per weight in super-blocks: weight `i` of sub-block `j` is `d * scale[j] * q[i] - dmin * min[j]`.
 //!
 //! Super-block of 8 sub-blocks of 32 weights, 144 bytes: `d` f16 (2), `dmin` f16 (2), eight scales and eight minima of
-//! 6 bits (12, see [`scales_and_minima`]), `q` (128: of each 32 bytes the low halves are one sub-block, the high halves the next).
+//! 6 bits (12, see `scales_and_minima`), `q` (128: of each 32 bytes the low halves are one sub-block, the high halves the next).
 
 use crate::block256::{self, Affine};
 use crate::float::f16_at;

@@ -194,7 +194,7 @@ unsafe fn unit<I: Isa, W: Block256, const T: usize>(
         if i < W::SUB / 4 {
             // SAFETY: sub-blocks have 8 or 4 of them.
             let w = unsafe { quads.quad(isa, i) };
-            if i > 0 && i % depth == 0 {
+            if i > 0 && i.is_multiple_of(depth) {
                 each_token!(T, |t| {
                     sums[t] = isa.end_scaled(sums[t], dots[t], scale);
                     dots[t] = isa.zero();

@@ -98,7 +98,7 @@ unsafe fn block<I: Isa, W: Block32, const T: usize>(
         });
         each!([0 1 2 3 4 5 6 7] |i| {
             let w = quads.quad(isa, i);
-            if i > 0 && i % depth == 0 {
+            if i > 0 && i.is_multiple_of(depth) {
                 each_token!(T, |t| {
                     total[t] = isa.end(total[t], dots[t]);
                     dots[t] = isa.begin(total[t]);

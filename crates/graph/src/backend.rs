@@ -1,0 +1,78 @@
+//! What a backend offers: it compiles a graph once and runs it for every batch.
+
+use crate::{Batch, CacheLayout, CacheMemory, Graph, Node};
+
+/// Options of a plan.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlanOptions {
+    /// Most tokens of one run.
+    pub max_tokens: usize,
+}
+
+impl PlanOptions {
+    /// A plan for batches of up to `max_tokens` tokens.
+    pub fn new(max_tokens: usize) -> Self {
+        Self { max_tokens }
+    }
+}
+
+/// Why a backend refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// An op that the backend lacks.
+    #[error("{backend} has no {op} for {detail}")]
+    Unsupported {
+        /// The backend.
+        backend: &'static str,
+        /// The op.
+        op: &'static str,
+        /// The operand that it cannot take.
+        detail: String,
+    },
+    /// A batch that does not fit the plan or the cache.
+    #[error("batch: {0}")]
+    Batch(String),
+    /// Memory could not be had.
+    #[error("{what}: {bytes} bytes could not be allocated")]
+    Memory {
+        /// What it was for.
+        what: &'static str,
+        /// How much.
+        bytes: usize,
+    },
+}
+
+/// Something that runs graphs.
+pub trait Backend: Send + Sync {
+    /// Name for messages.
+    fn name(&self) -> &'static str;
+    /// Whether it can run this node.
+    fn supports(&self, graph: &Graph, node: &Node) -> bool;
+    /// Chooses steps and memory for `graph`, whose cache is laid out as `cache`.
+    fn compile(
+        &self,
+        graph: Graph,
+        cache: &CacheLayout,
+        options: &PlanOptions,
+    ) -> Result<Box<dyn Plan>, BackendError>;
+    /// Memory for `pages[g]` pages of each layer group. It is reserved at once and taken from the system page by page as it is used.
+    fn cache(
+        &self,
+        layout: &CacheLayout,
+        pages: &[usize],
+    ) -> Result<Box<dyn CacheMemory>, BackendError>;
+}
+
+/// A compiled graph.
+pub trait Plan: Send {
+    /// Runs a batch; returns the graph's output for `batch.outputs`, row-major `[outputs, features]`, valid until the next run.
+    fn run(
+        &mut self,
+        batch: &Batch<'_>,
+        cache: &mut dyn CacheMemory,
+    ) -> Result<&[f32], BackendError>;
+    /// Bytes of scratch memory in use.
+    fn scratch_bytes(&self) -> usize;
+}

@@ -1,0 +1,166 @@
+//! Qwen 3 (Yang et al., 2025): RMS norm of every query and key head before the rotation, no biases, head size of its own.
+
+use super::{Architecture, attention_scale, rms_eps};
+use crate::{
+    Loader, ModelError,
+    Size::{
+        Any, AttentionOut, Embedding, FeedForward, FusedQkv, KeyDim, Keys, Queries, Values,
+        Vocabulary,
+    },
+    TensorSpec,
+    blocks::{GatedFeedForward, SelfAttention},
+    optional, required,
+};
+use puna_graph::{
+    Graph, GraphBuilder, Reach,
+    ops::{ActivationKind, RopeOrder},
+};
+
+/// See the file's text.
+pub(super) const ARCHITECTURE: Architecture = Architecture {
+    name: "qwen3",
+    hugging_face: &["Qwen3ForCausalLM", "Qwen3Model"],
+    tensors: TENSORS,
+    build,
+};
+
+const TENSORS: &[TensorSpec] = &[
+    required(
+        "token_embd.weight",
+        "model.embed_tokens.weight",
+        &[Vocabulary, Embedding],
+    ),
+    required("output_norm.weight", "model.norm.weight", &[Embedding]),
+    optional("output.weight", "lm_head.weight", &[Vocabulary, Embedding]),
+    // The classification head of rerankers; not part of the logits.
+    optional("cls.output.weight", "score.weight", &[Any, Embedding]),
+    required(
+        "blk.{i}.attn_norm.weight",
+        "model.layers.{i}.input_layernorm.weight",
+        &[Embedding],
+    ),
+    optional("blk.{i}.attn_qkv.weight", "", &[FusedQkv, Embedding]),
+    optional("blk.{i}.attn_qkv.bias", "", &[FusedQkv]),
+    optional(
+        "blk.{i}.attn_q.weight",
+        "model.layers.{i}.self_attn.q_proj.weight",
+        &[Queries, Embedding],
+    ),
+    optional(
+        "blk.{i}.attn_q.bias",
+        "model.layers.{i}.self_attn.q_proj.bias",
+        &[Queries],
+    ),
+    optional(
+        "blk.{i}.attn_k.weight",
+        "model.layers.{i}.self_attn.k_proj.weight",
+        &[Keys, Embedding],
+    ),
+    optional(
+        "blk.{i}.attn_k.bias",
+        "model.layers.{i}.self_attn.k_proj.bias",
+        &[Keys],
+    ),
+    optional(
+        "blk.{i}.attn_v.weight",
+        "model.layers.{i}.self_attn.v_proj.weight",
+        &[Values, Embedding],
+    ),
+    optional(
+        "blk.{i}.attn_v.bias",
+        "model.layers.{i}.self_attn.v_proj.bias",
+        &[Values],
+    ),
+    required(
+        "blk.{i}.attn_q_norm.weight",
+        "model.layers.{i}.self_attn.q_norm.weight",
+        &[KeyDim],
+    ),
+    required(
+        "blk.{i}.attn_k_norm.weight",
+        "model.layers.{i}.self_attn.k_norm.weight",
+        &[KeyDim],
+    ),
+    required(
+        "blk.{i}.attn_output.weight",
+        "model.layers.{i}.self_attn.o_proj.weight",
+        &[Embedding, AttentionOut],
+    ),
+    optional(
+        "blk.{i}.attn_output.bias",
+        "model.layers.{i}.self_attn.o_proj.bias",
+        &[Embedding],
+    ),
+    required(
+        "blk.{i}.ffn_norm.weight",
+        "model.layers.{i}.post_attention_layernorm.weight",
+        &[Embedding],
+    ),
+    required(
+        "blk.{i}.ffn_gate.weight",
+        "model.layers.{i}.mlp.gate_proj.weight",
+        &[FeedForward, Embedding],
+    ),
+    optional(
+        "blk.{i}.ffn_gate.bias",
+        "model.layers.{i}.mlp.gate_proj.bias",
+        &[FeedForward],
+    ),
+    required(
+        "blk.{i}.ffn_up.weight",
+        "model.layers.{i}.mlp.up_proj.weight",
+        &[FeedForward, Embedding],
+    ),
+    optional(
+        "blk.{i}.ffn_up.bias",
+        "model.layers.{i}.mlp.up_proj.bias",
+        &[FeedForward],
+    ),
+    required(
+        "blk.{i}.ffn_down.weight",
+        "model.layers.{i}.mlp.down_proj.weight",
+        &[Embedding, FeedForward],
+    ),
+    optional(
+        "blk.{i}.ffn_down.bias",
+        "model.layers.{i}.mlp.down_proj.bias",
+        &[Embedding],
+    ),
+];
+
+fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
+    let layers = model.hyper().block_count;
+    let eps = rms_eps(model)?;
+    let rope = model.hyper().rope(&model.keys(), RopeOrder::Neox, None)?;
+    let attention = SelfAttention {
+        rope: &rope,
+        reach: Reach::Full,
+        scale: attention_scale(model)?,
+        norm_eps: eps,
+    };
+    let feed_forward = GatedFeedForward {
+        kind: ActivationKind::Silu,
+        factors: true,
+    };
+
+    let mut g = GraphBuilder::new();
+    let mut h = g.embed(&model.matrix("token_embd.weight")?, 1.0); // [tokens, embedding]
+    for i in 0..layers {
+        let layer = model.layer(i);
+        let x = g.rms_norm(h, &layer.vector("attn_norm.weight")?, eps)?;
+        let mut x = attention.attend(&mut g, &layer, x)?;
+        if i + 1 == layers {
+            // From here on only the rows whose logits are wanted.
+            (x, h) = (g.select_outputs(x)?, g.select_outputs(h)?);
+        }
+        let x = SelfAttention::project(&mut g, &layer, x)?;
+        h = g.add(h, x)?;
+
+        let x = g.rms_norm(h, &layer.vector("ffn_norm.weight")?, eps)?;
+        let x = feed_forward.forward(&mut g, &layer, x)?;
+        h = g.add(h, x)?;
+    }
+    let h = g.rms_norm(h, &model.vector("output_norm.weight")?, eps)?;
+    let logits = g.linear(h, &model.output()?, None)?; // [outputs, vocabulary]
+    Ok(g.finish(logits))
+}

@@ -1,0 +1,86 @@
+//! The o200k pattern of GPT-4o, Llama 4 and `MiniMax`, and Mistral's Tekken, which differ in digits and contractions:
+//!
+//! ```text
+//! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//! |[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//! |\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
+//! ```
+
+use super::llama3::{contraction, end_of_spaces};
+use super::{Emit, cut};
+use crate::unicode::{Class, Reader};
+
+const NEUTRAL: Class = Class::MODIFIER.or(Class::OTHER_LETTER).or(Class::MARK);
+const HEAD: Class = Class::UPPER.or(Class::TITLE).or(NEUTRAL);
+const TAIL: Class = Class::LOWER.or(NEUTRAL);
+const NOT_SYMBOL: Class = Class::SPACE.or(Class::LETTER).or(Class::NUMBER);
+
+/// GPT-4o: contractions belong to their word, digits in threes.
+pub(super) fn words(text: &str, emit: Emit<'_>) {
+    cut(text, emit, |r, pos| end_of_piece(r, pos, 3, true));
+}
+
+/// Tekken: no contractions, every digit alone.
+pub(super) fn words_one_digit_without_contractions(text: &str, emit: Emit<'_>) {
+    cut(text, emit, |r, pos| end_of_piece(r, pos, 1, false));
+}
+
+#[inline]
+fn end_of_piece(reader: Reader<'_>, pos: usize, digits: usize, contractions: bool) -> usize {
+    let Some((class, next)) = reader.class(pos) else {
+        return pos;
+    };
+    if class.is(Class::NUMBER) {
+        return reader.run_up_to(pos, Class::NUMBER, digits);
+    }
+    // A mark can be the optional first character as well as part of the word.
+    let prefix = (!class.is(Class::LETTER) && !class.is(Class::NEWLINE)).then_some(next);
+    let starts = [prefix, class.is(HEAD.or(TAIL)).then_some(pos)];
+    let tries = [
+        lower_word as fn(Reader<'_>, usize) -> Option<usize>,
+        upper_word,
+    ];
+    for word in tries {
+        for start in starts.into_iter().flatten() {
+            if let Some(end) = word(reader, start) {
+                return if contractions && reader.byte(end) == b'\'' {
+                    contraction(reader, end)
+                } else {
+                    end
+                };
+            }
+        }
+    }
+    let following = reader.class(next);
+    let is_symbol = !class.is(Class::SPACE)
+        || (reader.byte(pos) == b' ' && following.is_some_and(|(class, _)| !class.is(NOT_SYMBOL)));
+    if is_symbol {
+        let end = reader.run_not(next, NOT_SYMBOL);
+        return reader.run_while(end, |c| matches!(c, '\r' | '\n' | '/'));
+    }
+    end_of_spaces(reader, pos)
+}
+
+/// `HEAD*TAIL+`: when nothing of the tail follows the head, the match ends behind the last character of the head that can be
+/// tail.
+fn lower_word(reader: Reader<'_>, start: usize) -> Option<usize> {
+    let mut pos = start;
+    let mut after_neutral = None;
+    while let Some((class, next)) = reader.class(pos) {
+        if !class.is(HEAD) {
+            break;
+        }
+        if class.is(NEUTRAL) {
+            after_neutral = Some(next);
+        }
+        pos = next;
+    }
+    let end = reader.run(pos, TAIL);
+    if end > pos { Some(end) } else { after_neutral }
+}
+
+/// `HEAD+TAIL*`, asked only where `lower_word` has found nothing: no tail can follow the head.
+fn upper_word(reader: Reader<'_>, start: usize) -> Option<usize> {
+    let end = reader.run(start, HEAD);
+    (end > start).then_some(end)
+}
