@@ -39,7 +39,9 @@ struct Input {
 impl Input {
     fn new(kind: ActivationKind, tokens: usize) -> Self {
         let n = tokens * COLS;
-        let x: Vec<f32> = (0..n).map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 100.0).collect();
+        let x: Vec<f32> = (0..n)
+            .map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 100.0)
+            .collect();
         let mut this = Self {
             kind,
             quants: vec![0; n],
@@ -126,7 +128,13 @@ fn fastest(bytes: &[u8], piece: usize, mut f: impl FnMut(&[u8])) -> f64 {
 }
 
 /// All panels of a matrix.
-fn multiply(kernel: PanelFn, matrix: &[u8], row_bytes: usize, x: &Activations<'_>, out: &mut [f32]) {
+fn multiply(
+    kernel: PanelFn,
+    matrix: &[u8],
+    row_bytes: usize,
+    x: &Activations<'_>,
+    out: &mut [f32],
+) {
     for at in (0..matrix.len()).step_by(row_bytes * PANEL_ROWS) {
         let panel = Panel {
             bytes: &matrix[at..],
@@ -161,15 +169,24 @@ fn vnni(rounds: usize) -> i32 {
             *acc = _mm512_dpbusd_epi32(*acc, w, w);
         }
     }
-    acc.iter().map(|a| _mm512_reduce_add_epi32(*a)).fold(0, i32::wrapping_add)
+    acc.iter()
+        .map(|a| _mm512_reduce_add_epi32(*a))
+        .fold(0, i32::wrapping_add)
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
     let mut matrix = vec![0u8; MATRIX_BYTES];
     // SAFETY: advice about memory that is ours.
     unsafe {
-        libc::madvise(matrix.as_mut_ptr().cast(), MATRIX_BYTES, libc::MADV_HUGEPAGE);
+        libc::madvise(
+            matrix.as_mut_ptr().cast(),
+            MATRIX_BYTES,
+            libc::MADV_HUGEPAGE,
+        );
     }
     for (i, byte) in matrix.iter_mut().enumerate() {
         *byte = (i.wrapping_mul(0x9e37_79b9) >> 13) as u8 & 0x3f;
@@ -226,13 +243,16 @@ fn line(set: Set, ty: ElementType, matrix: &[u8]) {
         let x = input.first(tokens);
         // From memory up to 16 tokens, then from the second cache.
         let speed = if tokens <= 16 {
-            fastest(matrix, piece / tokens.min(4) / panel_bytes * panel_bytes, |piece| {
-                multiply(kernel, piece, row_bytes, &x, &mut out);
-            })
+            fastest(
+                matrix,
+                piece / tokens.min(4) / panel_bytes * panel_bytes,
+                |piece| {
+                    multiply(kernel, piece, row_bytes, &x, &mut out);
+                },
+            )
         } else {
             let near = &matrix[..panel_bytes * (1024 / tokens).min(16)];
-            near.len() as f64
-                / best(40, || multiply(kernel, near, row_bytes, &x, &mut out))
+            near.len() as f64 / best(40, || multiply(kernel, near, row_bytes, &x, &mut out))
         };
         if tokens == 1 {
             let near = &matrix[..(1 << 19) / panel_bytes * panel_bytes];

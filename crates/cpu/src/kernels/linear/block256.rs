@@ -2,7 +2,8 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, groups, leave, resume,
+    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, each_token, groups,
+    leave, match_group, resume,
 };
 use super::isa::{Isa, Rows};
 use super::{Activations, PANEL_ROWS, Panel};
@@ -149,7 +150,7 @@ impl<I: Isa> Scales<I> {
         acc: &mut [I::F; T],
     ) {
         let bias = if W::SIGNED { I::SIGNED_BIAS } else { W::BIAS };
-        for t in 0..T {
+        each_token!(T, |t| {
             let mut isum = sums[t];
             let mut by_sums = isa.zero();
             if W::MIN || bias != 0 {
@@ -171,7 +172,7 @@ impl<I: Isa> Scales<I> {
                 let m = isa.scale_f(self.dmin, x_scale);
                 acc[t] = isa.fnma(m, isa.float(by_sums), acc[t]);
             }
-        }
+        });
     }
 }
 
@@ -193,28 +194,21 @@ unsafe fn unit<I: Isa, W: Block256, const T: usize>(
         if i < W::SUB / 4 {
             // SAFETY: sub-blocks have 8 or 4 of them.
             let w = unsafe { quads.quad(isa, i) };
-            if i > 0 && i % depth == 0 {
-                for t in 0..T {
+            if i > 0 && i.is_multiple_of(depth) {
+                each_token!(T, |t| {
                     sums[t] = isa.end_scaled(sums[t], dots[t], scale);
                     dots[t] = isa.zero();
-                }
+                });
             }
-            for t in 0..T {
-                let q = q.at(t, 4 * i);
+            each_token!(T, |t| {
                 // SAFETY: the caller's promise.
-                dots[t] = unsafe {
-                    if W::SIGNED {
-                        isa.dot::<true>(dots[t], w, q)
-                    } else {
-                        isa.dot::<false>(dots[t], w, q)
-                    }
-                };
-            }
+                dots[t] = unsafe { isa.dot(W::SIGNED, dots[t], w, q.at(t, 4 * i)) };
+            });
         }
     });
-    for t in 0..T {
+    each_token!(T, |t| {
         sums[t] = isa.end_scaled(sums[t], dots[t], scale);
-    }
+    });
 }
 
 /// A super-block of all lanes' rows, turned.
@@ -234,12 +228,13 @@ impl Tile {
             let (kept, header) = W::header(isa, rows);
             let scales = Scales::new::<W>(isa, &header);
             let to = &mut self.scales.0;
-            for (v, to) in scales.units.into_iter().zip(&mut to[..16]) {
-                isa.store(v, to.as_mut_ptr());
-            }
-            for (v, to) in scales.pairs.into_iter().zip(&mut to[16..24]) {
-                isa.store(v, to.as_mut_ptr());
-            }
+            each!([0 1 2 3 4 5 6 7] |i| {
+                isa.store(scales.units[i], to[i].as_mut_ptr());
+                isa.store(scales.pairs[i], to[16 + i].as_mut_ptr());
+                if W::SUB == 16 {
+                    isa.store(scales.units[8 + i], to[8 + i].as_mut_ptr());
+                }
+            });
             isa.store_f(scales.d, to[24].as_mut_ptr().cast());
             isa.store_f(scales.dmin, to[25].as_mut_ptr().cast());
             for chunk in 0..256 / W::SUB / W::UNITS {
@@ -258,16 +253,17 @@ impl Tile {
         }
     }
 
-    /// One super-block of all lanes' rows times `T` tokens.
+    /// One super-block of all lanes' rows times `T` tokens, added to `out` unless it is the first.
     ///
     /// # Safety
-    /// The tile was filled; `x` is at a block and `T` tokens follow.
+    /// The tile was filled; `x` is at a block, `out` at the lanes, and `T` tokens follow.
     #[inline(always)]
     unsafe fn multiply<I: Isa, W: Block256, const T: usize>(
         &self,
         isa: I,
         x: X,
-        acc: &mut [I::F; T],
+        first: bool,
+        out: *mut f32,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -283,16 +279,21 @@ impl Tile {
                 );
             }
             let mut pairs = [isa.zero(); 8];
-            for (v, from) in pairs.iter_mut().zip(&self.scales.0[16..24]) {
-                *v = isa.load(from.as_ptr());
-            }
+            each!([0 1 2 3 4 5 6 7] |p| {
+                if p < 128 / W::SUB {
+                    pairs[p] = isa.load(self.scales.0[16 + p].as_ptr());
+                }
+            });
             let scales = Scales {
                 d: isa.load_f(self.scales.0[24].as_ptr().cast()),
                 dmin: isa.load_f(self.scales.0[25].as_ptr().cast()),
                 units: [isa.zero(); 16],
                 pairs,
             };
-            scales.finish::<W, T>(isa, &sums, x, acc);
+            let mut acc = [isa.zero_f(); T];
+            resume(isa, first, out, &mut acc);
+            scales.finish::<W, T>(isa, &sums, x, &mut acc);
+            leave(isa, &acc, out);
         }
     }
 }
@@ -309,16 +310,16 @@ struct Lanes<'a, I, W> {
 
 impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
     #[inline(always)]
-    unsafe fn direct<const T: usize>(&self, token: usize, mut ahead: Ahead) {
+    unsafe fn direct<const T: usize>(&self, mut ahead: Ahead) {
         let Self { isa, segment, .. } = *self;
-        let out = self.out.wrapping_add(token * PANEL_ROWS);
+        let out = self.out;
         // SAFETY: shapes were checked; rows hold `blocks` super-blocks.
         unsafe {
             let mut acc = [isa.zero_f(); T];
             resume(isa, segment.first == 0, out, &mut acc);
             for b in 0..segment.blocks {
                 let rows = self.rows.skip(b * W::BYTES);
-                let x = self.x.at(token, segment.first + b);
+                let x = self.x.at(0, segment.first + b);
                 let tokens = Tokens::new(x.quants, x.cols);
                 let (kept, header) = W::header(isa, rows);
                 let scales = Scales::new::<W>(isa, &header);
@@ -346,25 +347,26 @@ impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
     }
 
     #[inline(always)]
-    unsafe fn tiled<const T: usize>(&self, groups: usize, mut ahead: Ahead) {
+    unsafe fn tiled(&self, tokens: usize, mut ahead: Ahead) {
         let Self { isa, segment, .. } = *self;
         let mut tile = Tile {
             quads: Turned([[0; PANEL_ROWS]; 64]),
             scales: Vectors([[0; PANEL_ROWS]; 26]),
         };
+        let steps = (256 / W::SUB / W::UNITS).div_ceil(tokens.div_ceil(I::TOKENS));
         for b in 0..segment.blocks {
-            let first = segment.first + b;
+            let block = segment.first + b;
             // SAFETY: shapes were checked; rows hold `blocks` super-blocks.
             unsafe {
                 tile.fill::<I, W>(isa, self.rows.skip(b * W::BYTES));
-                for g in 0..groups {
-                    let out = self.out.wrapping_add(g * T * PANEL_ROWS);
-                    let x = self.x.at(g * T, first);
-                    let mut acc = [isa.zero_f(); T];
-            resume(isa, first == 0, out, &mut acc);
-                    tile.multiply::<I, W, T>(isa, x, &mut acc);
-                    leave(isa, &acc, out);
-                    for _ in 0..(256 / W::SUB / W::UNITS).div_ceil(groups) {
+                let mut token = 0;
+                while token < tokens {
+                    let x = self.x.at(token, block);
+                    let out = self.out.wrapping_add(token * PANEL_ROWS);
+                    token += match_group!(I, tokens - token, |T| {
+                        tile.multiply::<I, W, T>(isa, x, block == 0, out);
+                    });
+                    for _ in 0..steps {
                         ahead.step(isa);
                     }
                 }
@@ -399,7 +401,7 @@ pub(super) unsafe fn panel<I: Isa, W: Block256>(
                 out: out.as_mut_ptr().wrapping_add(strip),
             };
             // SAFETY: shapes were checked.
-            unsafe { groups::<I>(&lanes, tokens, ahead) };
+            unsafe { groups(&lanes, tokens, ahead) };
         }
     }
 }

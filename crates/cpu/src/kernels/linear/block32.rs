@@ -2,7 +2,8 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, groups, leave, resume,
+    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, each_token, groups,
+    leave, match_group, resume,
 };
 use super::isa::{Isa, Rows};
 use super::{Activations, PANEL_ROWS, Panel};
@@ -89,37 +90,32 @@ unsafe fn block<I: Isa, W: Block32, const T: usize>(
     let mut dots = total;
     // SAFETY: the caller's promise.
     unsafe {
-        for t in 0..T {
+        each_token!(T, |t| {
             if bias != 0 {
                 total[t] = isa.minus_bias(bias, x.sums.wrapping_add(t * x.blocks));
             }
             dots[t] = isa.begin(total[t]);
-        }
+        });
         each!([0 1 2 3 4 5 6 7] |i| {
             let w = quads.quad(isa, i);
-            if i > 0 && i % depth == 0 {
-                for t in 0..T {
+            if i > 0 && i.is_multiple_of(depth) {
+                each_token!(T, |t| {
                     total[t] = isa.end(total[t], dots[t]);
                     dots[t] = isa.begin(total[t]);
-                }
+                });
             }
-            for t in 0..T {
-                let q = q.at(t, 4 * i);
-                dots[t] = if W::SIGNED {
-                    isa.dot::<true>(dots[t], w, q)
-                } else {
-                    isa.dot::<false>(dots[t], w, q)
-                };
-            }
+            each_token!(T, |t| {
+                dots[t] = isa.dot(W::SIGNED, dots[t], w, q.at(t, 4 * i));
+            });
         });
-        for t in 0..T {
+        each_token!(T, |t| {
             let b = t * x.blocks;
             let sum = isa.float(isa.end(total[t], dots[t]));
             acc[t] = isa.fma(isa.scale_f(d, *x.scales.wrapping_add(b)), sum, acc[t]);
             if W::MIN {
                 acc[t] = isa.fma_x(m, *x.scaled_sums.wrapping_add(b), acc[t]);
             }
-        }
+        });
     }
 }
 
@@ -150,6 +146,38 @@ impl Tile {
             }
         }
     }
+    /// The blocks of all lanes' rows times `T` tokens, added to `out` unless they are the first.
+    ///
+    /// # Safety
+    /// The tile was filled with as many blocks; `x` is at the first, `out` at the lanes, and `T` tokens follow.
+    #[inline(always)]
+    unsafe fn multiply<I: Isa, W: Block32, const T: usize>(
+        &self,
+        isa: I,
+        blocks: usize,
+        x: X,
+        first: bool,
+        out: *mut f32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let tokens = Tokens::new(x.quants, x.cols);
+            let mut acc = [isa.zero_f(); T];
+            resume(isa, first, out, &mut acc);
+            for b in 0..blocks {
+                block::<I, W, T>(
+                    isa,
+                    &InTile(self.quads.0.as_ptr().wrapping_add(b * 8)),
+                    self.scales::<I, W>(isa, b),
+                    tokens.skip(b * 32),
+                    x.at(0, b),
+                    &mut acc,
+                );
+            }
+            leave(isa, &acc, out);
+        }
+    }
+
     /// Scale and minimum of a block.
     #[inline(always)]
     fn scales<I: Isa, W: Block32>(&self, isa: I, b: usize) -> (I::F, I::F) {
@@ -178,14 +206,14 @@ struct Lanes<'a, I, W> {
 
 impl<I: Isa, W: Block32> Strip for Lanes<'_, I, W> {
     #[inline(always)]
-    unsafe fn direct<const T: usize>(&self, token: usize, mut ahead: Ahead) {
+    unsafe fn direct<const T: usize>(&self, mut ahead: Ahead) {
         let Self { isa, segment, .. } = *self;
-        let out = self.out.wrapping_add(token * PANEL_ROWS);
+        let out = self.out;
         // SAFETY: shapes were checked; rows hold `blocks` blocks.
         unsafe {
             let mut acc = [isa.zero_f(); T];
             resume(isa, segment.first == 0, out, &mut acc);
-            let x = self.x.at(token, segment.first);
+            let x = self.x.at(0, segment.first);
             let tokens = Tokens::new(x.quants, x.cols);
             for b in 0..segment.blocks {
                 let raw = W::load(isa, self.rows.skip(b * W::BYTES));
@@ -204,7 +232,7 @@ impl<I: Isa, W: Block32> Strip for Lanes<'_, I, W> {
     }
 
     #[inline(always)]
-    unsafe fn tiled<const T: usize>(&self, groups: usize, mut ahead: Ahead) {
+    unsafe fn tiled(&self, tokens: usize, mut ahead: Ahead) {
         let Self { isa, segment, .. } = *self;
         let mut tile = Tile {
             quads: Turned([[0; PANEL_ROWS]; 64]),
@@ -214,27 +242,18 @@ impl<I: Isa, W: Block32> Strip for Lanes<'_, I, W> {
         for done in (0..segment.blocks).step_by(8) {
             let blocks = (segment.blocks - done).min(8);
             let first = segment.first + done;
+            let steps = blocks.div_ceil(tokens.div_ceil(I::TOKENS));
             // SAFETY: shapes were checked; rows hold `blocks` blocks.
             unsafe {
                 tile.fill::<I, W>(isa, self.rows.skip(done * W::BYTES), blocks);
-                for g in 0..groups {
-                    let out = self.out.wrapping_add(g * T * PANEL_ROWS);
-                    let x = self.x.at(g * T, first);
-                    let tokens = Tokens::new(x.quants, x.cols);
-                    let mut acc = [isa.zero_f(); T];
-            resume(isa, first == 0, out, &mut acc);
-                    for b in 0..blocks {
-                        block::<I, W, T>(
-                            isa,
-                            &InTile(tile.quads.0.as_ptr().wrapping_add(b * 8)),
-                            tile.scales::<I, W>(isa, b),
-                            tokens.skip(b * 32),
-                            x.at(0, b),
-                            &mut acc,
-                        );
-                    }
-                    leave(isa, &acc, out);
-                    for _ in 0..blocks.div_ceil(groups) {
+                let mut token = 0;
+                while token < tokens {
+                    let x = self.x.at(token, first);
+                    let out = self.out.wrapping_add(token * PANEL_ROWS);
+                    token += match_group!(I, tokens - token, |T| {
+                        tile.multiply::<I, W, T>(isa, blocks, x, first == 0, out);
+                    });
+                    for _ in 0..steps {
                         ahead.step(isa);
                     }
                 }
@@ -268,7 +287,7 @@ pub(super) unsafe fn panel<I: Isa, W: Block32>(
                 out: out.as_mut_ptr().wrapping_add(strip),
             };
             // SAFETY: shapes were checked.
-            unsafe { groups::<I>(&lanes, tokens, ahead) };
+            unsafe { groups(&lanes, tokens, ahead) };
         }
     }
 }

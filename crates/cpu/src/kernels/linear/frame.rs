@@ -5,6 +5,38 @@ use super::isa::{Isa, Rows};
 use super::{PANEL_ROWS, Panel};
 use std::mem::MaybeUninit;
 
+/// Expands a block once for each literal, so that arrays indexed by it stay in registers: the compiler gives up on larger loops, and then
+/// keeps whole arrays in memory.
+macro_rules! each {
+    ([$($k:literal)*] |$i:ident| $body:block) => { $({ let $i: usize = $k; $body })* };
+}
+/// The same for those of up to eight tokens that are below a constant.
+macro_rules! each_token {
+    ($count:ident, |$t:ident| $body:block) => {
+        each_token!(@ $count $t $body 0 1 2 3 4 5 6 7)
+    };
+    (@ $count:ident $t:ident $body:block $($k:literal)*) => {
+        $(if const { $k < $count } { let $t: usize = $k; $body })*
+    };
+}
+/// Runs a block for the largest group `T` of tokens that fits the registers and is not more than there are; gives `T`.
+macro_rules! match_group {
+    ($isa:ident, $left:expr, |$t:ident| $body:block) => {
+        match $left {
+            8.. if const { $isa::TOKENS >= 8 } => match_group!(@ $t 8 $body),
+            4.. => match_group!(@ $t 4 $body),
+            2.. => match_group!(@ $t 2 $body),
+            _ => match_group!(@ $t 1 $body),
+        }
+    };
+    (@ $t:ident $n:literal $body:block) => {{
+        const $t: usize = $n;
+        $body
+        $n
+    }};
+}
+pub(super) use {each, each_token, match_group};
+
 /// Weights of a panel's rows between two columns, in memory as the file has them or as a copy.
 pub(super) struct Segment {
     /// At the first column.
@@ -33,62 +65,33 @@ impl Segment {
 
 /// A kernel over some lanes of a segment.
 pub(super) trait Strip {
-    /// Turns each block and uses it at once for the `T` tokens from `token` on.
+    /// Turns each block and uses it at once for all tokens, which are `T`.
     ///
     /// # Safety
     /// The tokens exist.
-    unsafe fn direct<const T: usize>(&self, token: usize, ahead: Ahead);
-    /// Turns 256 columns at a time and streams the first `groups` groups of `T` tokens over them.
+    unsafe fn direct<const T: usize>(&self, ahead: Ahead);
+    /// Turns 256 columns at a time and streams the first `tokens` tokens over them.
     ///
     /// # Safety
     /// The tokens exist.
-    unsafe fn tiled<const T: usize>(&self, groups: usize, ahead: Ahead);
+    unsafe fn tiled(&self, tokens: usize, ahead: Ahead);
 }
 
-/// Tokens from which on writing a tile pays.
-const TILE_FROM: usize = 32;
-
-/// All tokens in groups that fit the registers.
+/// All tokens, in the form that is faster for so many. Up to four tokens, a turned block is used at once; from five on writing a tile pays.
 ///
 /// # Safety
 /// The tokens exist.
 #[inline(always)]
-pub(super) unsafe fn groups<I: Isa>(strip: &impl Strip, tokens: usize, mut ahead: Ahead) {
-    let mut token = 0;
+pub(super) unsafe fn groups(strip: &impl Strip, tokens: usize, ahead: Ahead) {
     // SAFETY: the caller's promise.
     unsafe {
-        if tokens >= TILE_FROM {
-            if I::LANES == 16 {
-                strip.tiled::<12>(tokens / 12, ahead);
-                token = tokens / 12 * 12;
-            } else {
-                strip.tiled::<4>(tokens / 4, ahead);
-                token = tokens / 4 * 4;
-            }
-            ahead = Ahead::nothing();
-        }
-        while token < tokens {
-            let left = tokens - token;
-            token += if I::LANES == 16 && left >= 8 {
-                strip.direct::<8>(token, ahead);
-                8
-            } else if I::LANES == 16 && left >= 6 {
-                strip.direct::<6>(token, ahead);
-                6
-            } else if left >= 4 {
-                strip.direct::<4>(token, ahead);
-                4
-            } else if left == 3 {
-                strip.direct::<3>(token, ahead);
-                3
-            } else if left == 2 {
-                strip.direct::<2>(token, ahead);
-                2
-            } else {
-                strip.direct::<1>(token, ahead);
-                1
-            };
-            ahead = Ahead::nothing();
+        match tokens {
+            0 => {}
+            1 => strip.direct::<1>(ahead),
+            2 => strip.direct::<2>(ahead),
+            3 => strip.direct::<3>(ahead),
+            4 => strip.direct::<4>(ahead),
+            _ => strip.tiled(tokens, ahead),
         }
     }
 }
@@ -167,11 +170,11 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Pointers to the quants of up to twelve tokens, in the form that x86 addresses are made of: a base for every four, and one, two and three
+/// Pointers to the quants of up to eight tokens, in the form that x86 addresses are made of: a base for every four, and one, two and three
 /// strides. The compiler would keep a pointer for each token and run out of registers.
 #[derive(Clone, Copy)]
 pub(super) struct Tokens {
-    bases: [*const i8; 3],
+    bases: [*const i8; 2],
     stride: usize,
     three: usize,
 }
@@ -182,11 +185,7 @@ impl Tokens {
     pub(super) fn new(first: *const i8, stride: usize) -> Self {
         let (stride, three) = (opaque_len(stride), opaque_len(3 * stride));
         Self {
-            bases: [
-                first,
-                opaque(first.wrapping_add(4 * stride)),
-                opaque(first.wrapping_add(8 * stride)),
-            ],
+            bases: [first, opaque(first.wrapping_add(4 * stride))],
             stride,
             three,
         }
@@ -195,13 +194,9 @@ impl Tokens {
     /// All of them `bytes` further on.
     #[inline(always)]
     pub(super) fn skip(self, bytes: usize) -> Self {
-        let [a, b, c] = self.bases;
+        let [a, b] = self.bases;
         Self {
-            bases: [
-                a.wrapping_add(bytes),
-                b.wrapping_add(bytes),
-                c.wrapping_add(bytes),
-            ],
+            bases: [a.wrapping_add(bytes), b.wrapping_add(bytes)],
             ..self
         }
     }
@@ -278,14 +273,14 @@ pub(super) unsafe fn resume<I: Isa, const T: usize>(
     out: *const f32,
     acc: &mut [I::F; T],
 ) {
-    for t in 0..T {
+    each_token!(T, |t| {
         acc[t] = if first {
             isa.zero_f()
         } else {
             // SAFETY: the caller's promise.
             unsafe { isa.load_f(out.wrapping_add(t * PANEL_ROWS)) }
         };
-    }
+    });
 }
 
 /// Puts the accumulators of a group of tokens into `out`.
@@ -294,14 +289,8 @@ pub(super) unsafe fn resume<I: Isa, const T: usize>(
 /// As for [`resume`].
 #[inline(always)]
 pub(super) unsafe fn leave<I: Isa, const T: usize>(isa: I, acc: &[I::F; T], out: *mut f32) {
-    for t in 0..T {
+    each_token!(T, |t| {
         // SAFETY: the caller's promise.
         unsafe { isa.store_f(acc[t], out.wrapping_add(t * PANEL_ROWS)) };
-    }
+    });
 }
-
-/// Expands a block once for each literal, so that arrays indexed by it stay in registers.
-macro_rules! each {
-    ([$($k:literal)*] |$i:ident| $body:block) => { $({ let $i: usize = $k; $body })* };
-}
-pub(super) use each;

@@ -27,6 +27,8 @@ impl Rows {
 pub(super) trait Isa: Copy {
     /// Rows side by side.
     const LANES: usize;
+    /// Tokens whose sums fit the registers.
+    const TOKENS: usize;
     /// What is added to signed weights of eight bits to make them unsigned; 0 where [`Isa::dot`] takes them signed.
     const SIGNED_BIAS: i32;
     /// Integers.
@@ -77,7 +79,7 @@ pub(super) trait Isa: Copy {
     ///
     /// # Safety
     /// Four quants can be read at `q`.
-    unsafe fn dot<const SIGNED: bool>(self, acc: Self::V, w: Self::V, q: *const i8) -> Self::V;
+    unsafe fn dot(self, signed: bool, acc: Self::V, w: Self::V, q: *const i8) -> Self::V;
     /// Where dots start if their total starts at `total`.
     fn begin(self, total: Self::V) -> Self::V;
     /// The total with the dots so far: what was given to [`Isa::begin`] last, and all dots since.

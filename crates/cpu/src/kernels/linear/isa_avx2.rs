@@ -31,6 +31,7 @@ unsafe fn two(rows: [*const u8; 2], offset: usize) -> __m256i {
 // SAFETY of every block below: the token vouches for the features; pointers are the caller's promise.
 impl Isa for Avx2 {
     const LANES: usize = 8;
+    const TOKENS: usize = 4;
     const SIGNED_BIAS: i32 = 0;
     type V = __m256i;
     type F = __m256;
@@ -153,11 +154,11 @@ impl Isa for Avx2 {
     }
     /// Adds to sums of 16 bits, of which each word holds two.
     #[inline(always)]
-    unsafe fn dot<const SIGNED: bool>(self, acc: __m256i, w: __m256i, q: *const i8) -> __m256i {
+    unsafe fn dot(self, signed: bool, acc: __m256i, w: __m256i, q: *const i8) -> __m256i {
         // SAFETY: see above.
         unsafe {
             let q = _mm256_set1_epi32(q.cast::<i32>().read_unaligned());
-            let pairs = if SIGNED {
+            let pairs = if signed {
                 _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(q, w))
             } else {
                 _mm256_maddubs_epi16(w, q)

@@ -45,6 +45,7 @@ pub(super) const fn word_shuffle(from: [i8; 4]) -> [u8; 16] {
 // SAFETY of every block below: the token vouches for the features; pointers are the caller's promise.
 impl Isa for Avx512 {
     const LANES: usize = 16;
+    const TOKENS: usize = 8;
     const SIGNED_BIAS: i32 = 128;
     type V = __m512i;
     type F = __m512;
@@ -168,7 +169,7 @@ impl Isa for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn dot<const SIGNED: bool>(self, acc: __m512i, w: __m512i, q: *const i8) -> __m512i {
+    unsafe fn dot(self, _signed: bool, acc: __m512i, w: __m512i, q: *const i8) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_dpbusd_epi32(acc, w, _mm512_set1_epi32(q.cast::<i32>().read_unaligned())) }
     }

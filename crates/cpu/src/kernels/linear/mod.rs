@@ -4,6 +4,11 @@
 //! arithmetic around that, in two forms with the same results: *direct* (a block is turned in registers and used at once for a few tokens)
 //! and *tiled* (256 columns are turned once into a tile that many tokens are streamed over); `isa` is what they need of an instruction set.
 
+#![allow(
+    clippy::inline_always,
+    reason = "only what is inlined into a function with the CPU's features may use them"
+)]
+
 use super::Set;
 use puna_quant::{ElementType, types as spec};
 
