@@ -1,9 +1,10 @@
-//! More than six tokens: a piece of the panel is widened once into the first-level cache, and tokens stream over it.
+//! More than six tokens, or an incomplete panel: a piece of the panel is widened once into the first-level cache, and tokens stream over it.
 
 use super::{Blocks, MOST, Weights, iota, load_rest};
-use crate::kernels::kv::tile::{Element, prefetch};
-use crate::kernels::linear::PANEL_ROWS;
+use crate::kernels::kv::tile::{Bf16, Element, F16, prefetch};
+use crate::kernels::linear::{PANEL_ROWS, Panel};
 use crate::kernels::simd::{LANES, Simd};
+use puna_quant::ElementType;
 
 /// Columns of a piece.
 const PIECE: usize = 256;
@@ -20,9 +21,10 @@ struct Scratch {
 }
 
 #[inline(always)]
-pub(super) fn multiply<S: Blocks, E: Element>(
+pub(super) fn multiply<S: Blocks>(
     s: S,
-    weights: Weights<E>,
+    ty: ElementType,
+    panel: &Panel<'_>,
     x: &[f32],
     tokens: usize,
     out: &mut [f32],
@@ -31,7 +33,7 @@ pub(super) fn multiply<S: Blocks, E: Element>(
         weights: [[[0.0; LANES]; PIECE / LANES]; PANEL_ROWS],
         sums: [[[0.0; LANES]; PANEL_ROWS]; TOKENS],
     };
-    let cols = weights.cols;
+    let cols = panel.cols;
     for first in (0..tokens).step_by(TOKENS) {
         let count = TOKENS.min(tokens - first);
         let x = &x[first * cols..][..count * cols];
@@ -40,7 +42,18 @@ pub(super) fn multiply<S: Blocks, E: Element>(
         while c + LANES <= cols {
             let vectors = (PIECE / LANES).min((cols - c) / LANES);
             // SAFETY: the piece is inside the rows.
-            unsafe { widen(s, weights, c, vectors, &mut scratch.weights, first == 0) };
+            unsafe {
+                let (out, fetch) = (&mut scratch.weights, first == 0);
+                match ty {
+                    ElementType::F16 => {
+                        widen(s, Weights::<F16>::new(panel), c, vectors, out, fetch);
+                    }
+                    ElementType::BF16 => {
+                        widen(s, Weights::<Bf16>::new(panel), c, vectors, out, fetch);
+                    }
+                    _ => widen(s, Weights::<f32>::new(panel), c, vectors, out, fetch),
+                }
+            }
             for token in (0..count).step_by(S::TILE_TOKENS) {
                 let n = S::TILE_TOKENS.min(count - token);
                 for row in (0..PANEL_ROWS).step_by(S::TILE_ROWS) {
@@ -56,7 +69,12 @@ pub(super) fn multiply<S: Blocks, E: Element>(
             c += vectors * LANES;
         }
         if c < cols {
-            rest(s, weights, c, x, &mut scratch.sums[..count]);
+            let sums = &mut scratch.sums[..count];
+            match ty {
+                ElementType::F16 => rest(s, Weights::<F16>::new(panel), c, x, sums),
+                ElementType::BF16 => rest(s, Weights::<Bf16>::new(panel), c, x, sums),
+                _ => rest(s, Weights::<f32>::new(panel), c, x, sums),
+            }
         }
         let out = &mut out[first * PANEL_ROWS..];
         for (sums, out) in scratch.sums[..count]
