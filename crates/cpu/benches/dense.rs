@@ -18,9 +18,9 @@ fn main() {
         for (rows, cols) in [(49152, 1536), (8192, 8960)] {
             let row_bytes = ty.row_bytes(cols).expect("plain types have any length");
             let matrix = peaks::Lines::new(rows * row_bytes);
-            for tokens in [1, 2, 4, 6, 8, 16, 64, 512] {
+            for tokens in [1, 2, 4, 6, 8, 16, 32, 96, 512] {
                 // Compute-bound cases need no large matrix.
-                let rows = if tokens > 8 { 1024 } else { rows };
+                let rows = if tokens > 8 { 512 } else { rows };
                 let x: Vec<f32> = (0..tokens * cols)
                     .map(|i| (i as f32 * 0.37).sin())
                     .collect();

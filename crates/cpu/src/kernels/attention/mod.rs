@@ -234,13 +234,39 @@ pub struct AttentionKernels {
 /// The attention kernels of a set.
 pub fn kernels(set: Set) -> AttentionKernels {
     macro_rules! of {
-        ($entry:ident) => {
+        ($entry:ident) => {{
+            /// See [`AttendFn`].
+            unsafe fn attend(
+                attention: &Attention<'_>,
+                run: &Run<'_>,
+                task: &Task,
+                scratch: &mut [f32],
+                out: Output,
+            ) {
+                // SAFETY: the caller's.
+                unsafe {
+                    task_entries::$entry(attention, run, task, scratch, Target::Rows(out));
+                }
+            }
+            /// See [`SegmentFn`].
+            unsafe fn segment(
+                attention: &Attention<'_>,
+                run: &Run<'_>,
+                task: &Task,
+                segment: usize,
+                scratch: &mut [f32],
+                partial: &mut [f32],
+            ) {
+                let target = Target::Segment(segment, partial);
+                // SAFETY: the caller's.
+                unsafe { task_entries::$entry(attention, run, task, scratch, target) };
+            }
             AttentionKernels {
-                attend: attend_entries::$entry,
-                segment: segment_entries::$entry,
+                attend,
+                segment,
                 merge: merge_entries::$entry,
             }
-        };
+        }};
     }
     match set {
         #[cfg(target_arch = "x86_64")]
@@ -253,14 +279,15 @@ pub fn kernels(set: Set) -> AttentionKernels {
     }
 }
 
-simd_entries! {
-    mod attend_entries = attend(
-        attention: &Attention<'_>, run: &Run<'_>, task: &Task, scratch: &mut [f32], out: Output,
-    );
+/// What is computed of a task. One kernel does both, since it is large.
+enum Target<'a> {
+    Rows(Output),
+    Segment(usize, &'a mut [f32]),
 }
+
 simd_entries! {
-    mod segment_entries = segment(
-        attention: &Attention<'_>, run: &Run<'_>, task: &Task, index: usize, scratch: &mut [f32], partial: &mut [f32],
+    mod task_entries = compute(
+        attention: &Attention<'_>, run: &Run<'_>, task: &Task, scratch: &mut [f32], target: Target<'_>,
     );
 }
 simd_entries! {
@@ -378,56 +405,46 @@ fn blocks<'a>(
     })
 }
 
-/// See [`AttendFn`].
+/// Computes a task or a segment of it; see [`AttendFn`] and [`SegmentFn`].
 #[inline(always)]
-fn attend<S: Blocks>(
+fn compute<S: Blocks>(
     s: S,
     attention: &Attention<'_>,
     run: &Run<'_>,
     task: &Task,
     scratch: &mut [f32],
-    out: Output,
+    target: Target<'_>,
 ) {
+    let len = attention.partial_len();
+    let mut target = target;
     for rows in blocks(attention, run, task) {
         let mut scratch = Scratch::new(attention, rows.len(), scratch);
-        let len = attention.partial_len();
+        let segments = match &target {
+            Target::Rows(_) => attention.segments(rows.positions()),
+            Target::Segment(index, _) => *index..index + 1,
+        };
         merge::clear(attention, scratch.total);
-        for index in attention.segments(rows.positions()) {
+        for index in segments {
             tile::segment(s, &rows, index, &mut scratch);
-            for (total, part) in scratch
-                .total
-                .chunks_exact_mut(len)
-                .zip(scratch.segment.chunks_exact(len))
-            {
+            let totals = scratch.total.chunks_exact_mut(len);
+            for (total, part) in totals.zip(scratch.segment.chunks_exact(len)) {
                 merge::merge(s, total, part);
             }
         }
-        for (row, total) in scratch.total.chunks_exact(len).enumerate() {
-            let (query, head) = (rows.query + row / attention.group(), rows.head(row));
-            // SAFETY: the caller's.
-            unsafe { merge::finish(s, attention, total, query, head, out) };
+        match &mut target {
+            Target::Rows(out) => {
+                for (row, total) in scratch.total.chunks_exact(len).enumerate() {
+                    let (query, head) = (rows.query + row / attention.group(), rows.head(row));
+                    // SAFETY: the caller's.
+                    unsafe { merge::finish(s, attention, total, query, head, *out) };
+                }
+            }
+            Target::Segment(_, partial) => {
+                let (part, rest) = std::mem::take(partial).split_at_mut(rows.len() * len);
+                part.copy_from_slice(scratch.total);
+                *partial = rest;
+            }
         }
-    }
-}
-
-/// See [`SegmentFn`].
-#[inline(always)]
-fn segment<S: Blocks>(
-    s: S,
-    attention: &Attention<'_>,
-    run: &Run<'_>,
-    task: &Task,
-    index: usize,
-    scratch: &mut [f32],
-    partial: &mut [f32],
-) {
-    let mut partial = partial;
-    for rows in blocks(attention, run, task) {
-        let mut scratch = Scratch::new(attention, rows.len(), scratch);
-        let (part, rest) = partial.split_at_mut(rows.len() * attention.partial_len());
-        partial = rest;
-        tile::segment(s, &rows, index, &mut scratch);
-        part.copy_from_slice(scratch.segment);
     }
 }
 

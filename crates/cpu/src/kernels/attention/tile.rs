@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::merge::{clear, exp};
 use super::{Rows, SEGMENT, SEGMENT_TILES, Scratch};
-use crate::kernels::kv::tile::{Bf16, Element, F16, Prefetch, load_keys, load_values};
+use crate::kernels::kv::tile::{Element, F16, Prefetch, load_keys, load_values};
 use crate::kernels::kv::{KvType, PAGE};
 use crate::kernels::math;
 use crate::kernels::simd::{LANES, Simd};
@@ -116,7 +116,7 @@ fn one<S: Blocks>(
         let mut fetch = Prefetch::new(page.values, v_bytes);
         let mut keys = page.keys;
         let mut ty = layout.k_type();
-        if ty != KvType::F32 && (!direct || ty.block_len() > 1) {
+        if ty != KvType::F32 && !(direct && ty == KvType::F16) {
             load_keys(s, layout, keys, scratch.keys.as_mut_ptr(), &mut fetch);
             (keys, ty) = (scratch.keys.as_ptr().cast(), KvType::F32);
             fetch.rest();
@@ -124,7 +124,6 @@ fn one<S: Blocks>(
         let weights = scratch.weights.as_mut_ptr();
         match ty {
             KvType::F16 => tile.scores::<S, F16>(s, keys.cast(), weights, &mut fetch),
-            KvType::Bf16 => tile.scores::<S, Bf16>(s, keys.cast(), weights, &mut fetch),
             _ => tile.scores::<S, f32>(s, keys.cast(), weights, &mut fetch),
         }
         fetch.rest();
@@ -136,15 +135,14 @@ fn one<S: Blocks>(
         let mut values = page.values;
         let mut ty = layout.v_type();
         // Without scratch a row's last vector may not reach into the next row.
-        let direct = direct && layout.v_dim() % LANES == 0;
-        if !direct || ty.block_len() > 1 {
+        let whole = layout.v_dim() % LANES == 0;
+        if !whole || (ty != KvType::F32 && !(direct && ty == KvType::F16)) {
             load_values(s, layout, values, scratch.values.as_mut_ptr(), &mut fetch);
             (values, ty) = (scratch.values.as_ptr().cast(), KvType::F32);
             fetch.rest();
         }
         match ty {
             KvType::F16 => tile.values::<S, F16>(s, values.cast(), scratch, &mut fetch),
-            KvType::Bf16 => tile.values::<S, Bf16>(s, values.cast(), scratch, &mut fetch),
             _ => tile.values::<S, f32>(s, values.cast(), scratch, &mut fetch),
         }
         fetch.rest();

@@ -1,4 +1,4 @@
-//! One to six tokens: weights are used where they lie, sums stay in registers.
+//! One to six tokens and a whole panel: weights are used where they lie, sums stay in registers.
 
 use super::{Blocks, Weights, iota, load_rest};
 use crate::kernels::kv::tile::{Element, prefetch};
@@ -16,6 +16,7 @@ pub(super) fn multiply<S: Blocks, E: Element>(
     tokens: usize,
     out: &mut [f32],
 ) {
+    assert!(weights.rows == PANEL_ROWS, "the panel is whole");
     let (x, out) = (x.as_ptr(), out.as_mut_ptr());
     // SAFETY: `x` is `[tokens, cols]` and `out` at least `[tokens, 16]`.
     unsafe {
@@ -43,9 +44,9 @@ unsafe fn tokens_of<S: Blocks, E: Element, const T: usize>(
 ) {
     let step = S::rows(T);
     let mut row = 0;
-    // SAFETY: the caller's; `row` and the rows of a block are below `weights.rows`.
+    // SAFETY: the caller's; the panel is whole.
     unsafe {
-        while row + step <= weights.rows {
+        while row < PANEL_ROWS {
             match step {
                 8 => block::<S, E, 8, T>(s, weights, row, x, out.add(row)),
                 4 => block::<S, E, 4, T>(s, weights, row, x, out.add(row)),
@@ -53,10 +54,6 @@ unsafe fn tokens_of<S: Blocks, E: Element, const T: usize>(
                 _ => block::<S, E, 1, T>(s, weights, row, x, out.add(row)),
             }
             row += step;
-        }
-        while row < weights.rows {
-            block::<S, E, 1, T>(s, weights, row, x, out.add(row));
-            row += 1;
         }
     }
 }

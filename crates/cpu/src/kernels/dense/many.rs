@@ -1,106 +1,126 @@
-//! More than six tokens: a piece of the panel is widened once into the first-level cache, and tokens stream over it.
+//! More than six tokens, or an incomplete panel: a piece of the panel is widened once into the first-level cache, and tokens stream over it.
 
 use super::{Blocks, MOST, Weights, iota, load_rest};
-use crate::kernels::kv::tile::{Element, prefetch};
-use crate::kernels::linear::PANEL_ROWS;
+use crate::kernels::kv::tile::{Bf16, Element, F16, prefetch};
+use crate::kernels::linear::{PANEL_ROWS, Panel};
 use crate::kernels::simd::{LANES, Simd};
+use puna_quant::ElementType;
+use std::mem::MaybeUninit;
 
-/// Columns of a piece.
-const PIECE: usize = 256;
-/// Tokens whose sums wait in the cache between pieces.
-const TOKENS: usize = 48;
+/// Columns of a piece: its widened rows stay in the second-level cache, those of a block of tokens in the first.
+const PIECE: usize = 1024;
+/// Tokens whose sums wait in the second-level cache between pieces.
+const TOKENS: usize = 128;
 
-/// Memory of a panel, about 64 KiB on the stack.
+/// Sixteen columns of a row, or the sums of a row and token.
+#[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Scratch {
-    /// Widened weights: `[16, PIECE]`
-    weights: [[[f32; LANES]; PIECE / LANES]; PANEL_ROWS],
-    /// Sums: `[tokens, 16 rows]` of sixteen lanes
-    sums: [[[f32; LANES]; PANEL_ROWS]; TOKENS],
-}
+struct Line([f32; LANES]);
+
+/// Widened weights.
+type Piece = [[Line; PIECE / LANES]; PANEL_ROWS];
+/// Sums of a token.
+type Sums = [Line; PANEL_ROWS];
 
 #[inline(always)]
-pub(super) fn multiply<S: Blocks, E: Element>(
+pub(super) fn multiply<S: Blocks>(
     s: S,
-    weights: Weights<E>,
+    ty: ElementType,
+    panel: &Panel<'_>,
     x: &[f32],
     tokens: usize,
     out: &mut [f32],
 ) {
-    let mut scratch = Scratch {
-        weights: [[[0.0; LANES]; PIECE / LANES]; PANEL_ROWS],
-        sums: [[[0.0; LANES]; PANEL_ROWS]; TOKENS],
-    };
-    let cols = weights.cols;
+    // 192 KiB on the stack, of which only what is used is touched.
+    let mut wide = MaybeUninit::<Piece>::uninit();
+    let mut sums = [const { MaybeUninit::<Sums>::uninit() }; TOKENS];
+    let cols = panel.cols;
     for first in (0..tokens).step_by(TOKENS) {
         let count = TOKENS.min(tokens - first);
         let x = &x[first * cols..][..count * cols];
-        scratch.sums[..count].fill([[0.0; LANES]; PANEL_ROWS]);
+        for sums in &mut sums[..count] {
+            sums.write([Line([0.0; LANES]); PANEL_ROWS]);
+        }
+        // SAFETY: just written.
+        let sums = unsafe { sums[..count].assume_init_mut() };
         let mut c = 0;
         while c + LANES <= cols {
             let vectors = (PIECE / LANES).min((cols - c) / LANES);
-            // SAFETY: the piece is inside the rows.
-            unsafe { widen(s, weights, c, vectors, &mut scratch.weights, first == 0) };
-            for token in (0..count).step_by(S::TILE_TOKENS) {
-                let n = S::TILE_TOKENS.min(count - token);
-                for row in (0..PANEL_ROWS).step_by(S::TILE_ROWS) {
-                    // SAFETY: tokens and rows are inside `x` and scratch.
-                    unsafe {
-                        let x = x.as_ptr().add(token * cols + c);
-                        let w = scratch.weights.as_ptr().add(row);
-                        let sums = scratch.sums.as_mut_ptr().add(token);
-                        piece(s, n, w, x, cols, vectors, row, sums);
+            let wide = wide.as_mut_ptr().cast::<[Line; PIECE / LANES]>();
+            // SAFETY: the piece is inside the rows, tokens and rows of a block are inside `x` and `sums`; every row's first `vectors` lines are
+            // written before they are read.
+            unsafe {
+                let fetch = first == 0;
+                match ty {
+                    ElementType::F16 => {
+                        widen(s, Weights::<F16>::new(panel), c, vectors, wide, fetch);
+                    }
+                    ElementType::BF16 => {
+                        widen(s, Weights::<Bf16>::new(panel), c, vectors, wide, fetch);
+                    }
+                    _ => widen(s, Weights::<f32>::new(panel), c, vectors, wide, fetch),
+                }
+                for token in (0..count).step_by(S::TILE_TOKENS) {
+                    let n = S::TILE_TOKENS.min(count - token);
+                    let x = x.as_ptr().add(token * cols + c);
+                    for row in (0..PANEL_ROWS).step_by(S::TILE_ROWS) {
+                        let sums = sums.as_mut_ptr().add(token);
+                        piece(s, n, wide.add(row), x, cols, vectors, row, sums);
                     }
                 }
             }
             c += vectors * LANES;
         }
         if c < cols {
-            rest(s, weights, c, x, &mut scratch.sums[..count]);
+            match ty {
+                ElementType::F16 => rest(s, Weights::<F16>::new(panel), c, x, sums),
+                ElementType::BF16 => rest(s, Weights::<Bf16>::new(panel), c, x, sums),
+                _ => rest(s, Weights::<f32>::new(panel), c, x, sums),
+            }
         }
         let out = &mut out[first * PANEL_ROWS..];
-        for (sums, out) in scratch.sums[..count]
-            .iter()
-            .zip(out.chunks_exact_mut(PANEL_ROWS))
-        {
+        for (sums, out) in sums.iter().zip(out.chunks_exact_mut(PANEL_ROWS)) {
             for (sums, out) in sums.iter().zip(out) {
-                *out = s.sum(s.load(sums));
+                *out = s.sum(s.load(&sums.0));
             }
         }
     }
 }
 
-/// A piece of every row as `f32`.
+/// A piece of every row as `f32`; zero for rows that do not exist.
 ///
 /// # Safety
-/// `vectors` whole vectors lie at column `c` of each row.
+/// `vectors` whole vectors lie at column `c` of each row; `out` points to sixteen rows.
 #[inline(always)]
 unsafe fn widen<S: Simd, E: Element>(
     s: S,
     weights: Weights<E>,
     c: usize,
     vectors: usize,
-    out: &mut [[[f32; LANES]; PIECE / LANES]; PANEL_ROWS],
+    out: *mut [Line; PIECE / LANES],
     fetch: bool,
 ) {
-    for (r, out) in out.iter_mut().enumerate().take(weights.rows) {
+    for r in 0..PANEL_ROWS {
         let start = weights.at.wrapping_add(r * weights.cols + c);
-        for (v, out) in out[..vectors].iter_mut().enumerate() {
+        // The next columns, or the next panel, which follows.
+        let ahead = if c + vectors * LANES < weights.cols {
+            vectors * LANES
+        } else {
+            PANEL_ROWS * weights.cols - c
+        };
+        let ahead = start.wrapping_add(ahead);
+        for v in 0..vectors {
             // SAFETY: the caller's.
-            let w = E::load(s, unsafe { &*start.add(v * LANES).cast() });
-            s.store(w, out);
-        }
-        if fetch {
-            // The next columns, or the next panel, which follows.
-            let more = c + vectors * LANES < weights.cols;
-            let ahead = if more {
-                vectors * LANES
-            } else {
-                PANEL_ROWS * weights.cols - c
-            };
-            let ahead: *const u8 = start.wrapping_add(ahead).cast();
-            for line in 0..(vectors * LANES * size_of::<E>()).div_ceil(64) {
-                prefetch(ahead.wrapping_add(line * 64));
+            unsafe {
+                let w = if r < weights.rows {
+                    E::load(s, &*start.add(v * LANES).cast())
+                } else {
+                    s.splat(0.0)
+                };
+                s.store(w, &mut (*out.add(r).cast::<Line>().add(v)).0);
+            }
+            if fetch {
+                prefetch(ahead.wrapping_add(v * LANES).cast());
             }
         }
     }
@@ -115,12 +135,12 @@ unsafe fn widen<S: Simd, E: Element>(
 unsafe fn piece<S: Blocks>(
     s: S,
     tokens: usize,
-    w: *const [[f32; LANES]; PIECE / LANES],
+    w: *const [Line; PIECE / LANES],
     x: *const f32,
     cols: usize,
     vectors: usize,
     row: usize,
-    sums: *mut [[f32; LANES]; PANEL_ROWS],
+    sums: *mut Sums,
 ) {
     macro_rules! tokens {
         ($($t:literal)*) => {
@@ -144,25 +164,25 @@ unsafe fn piece<S: Blocks>(
 #[inline(always)]
 unsafe fn block<S: Simd, const R: usize, const T: usize>(
     s: S,
-    w: *const [[f32; LANES]; PIECE / LANES],
+    w: *const [Line; PIECE / LANES],
     x: *const f32,
     cols: usize,
     vectors: usize,
     row: usize,
-    sums: *mut [[f32; LANES]; PANEL_ROWS],
+    sums: *mut Sums,
 ) {
     let mut acc = [[s.splat(0.0); R]; T];
     // SAFETY: the caller's.
     unsafe {
         for t in 0..T {
             for r in 0..R {
-                acc[t][r] = s.load(&(&*sums.add(t))[row + r]);
+                acc[t][r] = s.load(&(&*sums.add(t))[row + r].0);
             }
         }
         for v in 0..vectors {
             let mut weights = [s.splat(0.0); R];
             for (r, weights) in weights.iter_mut().enumerate() {
-                *weights = s.load(&*w.add(r).cast::<[f32; LANES]>().add(v));
+                *weights = s.load(&(*w.add(r).cast::<Line>().add(v)).0);
             }
             for t in 0..T {
                 let x = s.load(&*x.add(t * cols + v * LANES).cast());
@@ -173,7 +193,7 @@ unsafe fn block<S: Simd, const R: usize, const T: usize>(
         }
         for t in 0..T {
             for r in 0..R {
-                s.store(acc[t][r], &mut (&mut *sums.add(t))[row + r]);
+                s.store(acc[t][r], &mut (&mut *sums.add(t))[row + r].0);
             }
         }
     }
@@ -181,13 +201,7 @@ unsafe fn block<S: Simd, const R: usize, const T: usize>(
 
 /// The last, incomplete vector of every row.
 #[inline(always)]
-fn rest<S: Simd, E: Element>(
-    s: S,
-    weights: Weights<E>,
-    c: usize,
-    x: &[f32],
-    sums: &mut [[[f32; LANES]; PANEL_ROWS]],
-) {
+fn rest<S: Simd, E: Element>(s: S, weights: Weights<E>, c: usize, x: &[f32], sums: &mut [Sums]) {
     let (cols, rest) = (weights.cols, weights.cols - c);
     let (lane, end) = (iota(s), s.splat(rest as f32));
     for (x, sums) in x.chunks_exact(cols).zip(sums) {
@@ -195,9 +209,9 @@ fn rest<S: Simd, E: Element>(
         for (r, sums) in sums.iter_mut().enumerate().take(weights.rows) {
             // SAFETY: the row has `rest` elements from column `c` on.
             let w = unsafe { load_rest(s, weights.at.add(r * cols + c), rest) };
-            let old = s.load(sums);
+            let old = s.load(&sums.0);
             // A sum that has no column here keeps even its sign of zero.
-            s.store(s.select_lt(lane, end, s.fma(w, x, old), old), sums);
+            s.store(s.select_lt(lane, end, s.fma(w, x, old), old), &mut sums.0);
         }
     }
 }

@@ -16,22 +16,32 @@ use puna_quant::{ActivationRow, ElementType};
 /// The panel kernel of a set for a type of plain numbers; `None` for quantized types.
 pub fn panel_fn(set: Set, ty: ElementType) -> Option<PanelFn> {
     macro_rules! of {
-        ($entries:ident) => {
+        ($ty:ident) => {{
+            macro_rules! entry {
+                ($entry:ident) => {{
+                    /// See [`PanelFn`].
+                    unsafe fn panel(panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]) {
+                        // SAFETY: the caller's.
+                        unsafe { entries::$entry(ElementType::$ty, panel, x, out) };
+                    }
+                    panel as PanelFn
+                }};
+            }
             match set {
                 #[cfg(target_arch = "x86_64")]
-                Set::PortableFma => $entries::portable_fma,
+                Set::PortableFma => entry!(portable_fma),
                 #[cfg(target_arch = "x86_64")]
-                Set::Avx2 => $entries::avx2,
+                Set::Avx2 => entry!(avx2),
                 #[cfg(target_arch = "x86_64")]
-                Set::Avx512 => $entries::avx512,
-                _ => $entries::portable,
+                Set::Avx512 => entry!(avx512),
+                _ => entry!(portable),
             }
-        };
+        }};
     }
     Some(match ty {
-        ElementType::F32 => of!(f32_entries),
-        ElementType::F16 => of!(f16_entries),
-        ElementType::BF16 => of!(bf16_entries),
+        ElementType::F32 => of!(F32),
+        ElementType::F16 => of!(F16),
+        ElementType::BF16 => of!(BF16),
         ElementType::F64 => by_codec::<{ ElementType::F64.id() }>,
         ElementType::I8 => by_codec::<{ ElementType::I8.id() }>,
         ElementType::I16 => by_codec::<{ ElementType::I16.id() }>,
@@ -42,26 +52,7 @@ pub fn panel_fn(set: Set, ty: ElementType) -> Option<PanelFn> {
 }
 
 simd_entries! {
-    mod f32_entries = panel_f32(panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]);
-}
-simd_entries! {
-    mod f16_entries = panel_f16(panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]);
-}
-simd_entries! {
-    mod bf16_entries = panel_bf16(panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]);
-}
-
-#[inline(always)]
-fn panel_f32<S: Blocks>(s: S, panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]) {
-    multiply::<S, f32>(s, ElementType::F32, panel, x, out);
-}
-#[inline(always)]
-fn panel_f16<S: Blocks>(s: S, panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]) {
-    multiply::<S, F16>(s, ElementType::F16, panel, x, out);
-}
-#[inline(always)]
-fn panel_bf16<S: Blocks>(s: S, panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]) {
-    multiply::<S, Bf16>(s, ElementType::BF16, panel, x, out);
+    mod entries = multiply(ty: ElementType, panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]);
 }
 
 /// How many sums the registers of a set hold. Has no effect on results.
@@ -122,6 +113,16 @@ struct Weights<E> {
     cols: usize,
 }
 
+impl<E> Weights<E> {
+    fn new(panel: &Panel<'_>) -> Self {
+        Self {
+            at: panel.bytes.as_ptr().cast(),
+            rows: panel.rows,
+            cols: panel.cols,
+        }
+    }
+}
+
 /// The rows of activations, or a panic if the arguments do not fit together.
 fn check<'a>(panel: &Panel<'_>, x: &Activations<'a>, out: &[f32]) -> (&'a [f32], usize) {
     let Activations::F32 { x, tokens, cols } = *x else {
@@ -139,9 +140,9 @@ fn check<'a>(panel: &Panel<'_>, x: &Activations<'a>, out: &[f32]) -> (&'a [f32],
     (x, tokens)
 }
 
-/// See [`PanelFn`].
+/// See [`PanelFn`]. One kernel for three types, since most of it is the same.
 #[inline(always)]
-fn multiply<S: Blocks, E: Element>(
+fn multiply<S: Blocks>(
     s: S,
     ty: ElementType,
     panel: &Panel<'_>,
@@ -150,22 +151,20 @@ fn multiply<S: Blocks, E: Element>(
 ) {
     let (x, tokens) = check(panel, x, out);
     assert!(
-        panel.row_bytes == panel.cols * size_of::<E>(),
+        panel.row_bytes == panel.cols * ty.block_bytes(),
         "rows are without padding"
     );
-    let weights = Weights {
-        at: panel.bytes.as_ptr().cast::<E>(),
-        rows: panel.rows,
-        cols: panel.cols,
-    };
-    if !weights.at.is_aligned() {
+    if panel.bytes.as_ptr().align_offset(ty.block_bytes()) != 0 {
         // A file may say that its alignment is one byte.
         return multiply_by_codec(ty, panel, x, out);
     }
-    if tokens > MOST {
-        many::multiply(s, weights, x, tokens, out);
-    } else {
-        few::multiply(s, weights, x, tokens, out);
+    if tokens > MOST || panel.rows < PANEL_ROWS {
+        return many::multiply(s, ty, panel, x, tokens, out);
+    }
+    match ty {
+        ElementType::F16 => few::multiply(s, Weights::<F16>::new(panel), x, tokens, out),
+        ElementType::BF16 => few::multiply(s, Weights::<Bf16>::new(panel), x, tokens, out),
+        _ => few::multiply(s, Weights::<f32>::new(panel), x, tokens, out),
     }
 }
 

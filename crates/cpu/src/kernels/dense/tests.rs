@@ -107,17 +107,15 @@ fn weights_off_their_alignment_work() {
 #[test]
 fn a_sum_without_a_column_keeps_the_sign_of_its_zero() {
     // The products underflow to minus zero; seventeen columns leave fifteen lanes without a second one.
-    let bytes: Vec<u8> = [f32::MIN_POSITIVE; 17]
-        .iter()
-        .flat_map(|x| x.to_le_bytes())
-        .collect();
-    for tokens in [1, 8] {
+    let one = f32::MIN_POSITIVE.to_le_bytes();
+    for (rows, tokens) in [(1, 1), (16, 1), (16, 8)] {
+        let bytes = one.repeat(17 * rows);
         let x = vec![-f32::MIN_POSITIVE; 17 * tokens];
         for set in sets() {
             let panel = Panel {
                 bytes: &bytes,
                 row_bytes: 68,
-                rows: 1,
+                rows,
                 cols: 17,
             };
             let mut out = vec![1.0; 16 * tokens];
