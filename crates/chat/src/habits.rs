@@ -7,7 +7,7 @@ use minijinja::Value;
 use serde_json::{Value as Json, json};
 
 /// How this template wants a message that calls tools. The `OpenAI` API leaves `content` out (or null) and writes `arguments` as a string of JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Habits {
     /// Absent content is handed over as none; otherwise as the empty string.
     null_content: bool,
@@ -33,11 +33,9 @@ impl Habits {
             "function": {"name": "puna_probe", "arguments": {"puna_key": "puna_value"}},
         });
         let calling = json!({"role": "assistant", "tool_calls": [call]});
-        let calling = match calling {
-            Json::Object(_) => Message::from_json(calling),
-            _ => return false,
+        let Ok(calling) = Message::from_json(calling) else {
+            return false;
         };
-        let Ok(calling) = calling else { return false };
         let result = Message::new("tool", "ok")
             .with("tool_call_id", "puna12345")
             .with("name", "puna_probe");
@@ -45,7 +43,6 @@ impl Habits {
         let tools = json!([{"type": "function", "function": {
             "name": "puna_probe", "description": "d", "parameters": {"type": "object", "properties": {}},
         }}]);
-        // With and without tools: some templates print calls only if tools are defined.
         let values = Value::from_pairs([
             (
                 "messages",

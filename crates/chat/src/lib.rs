@@ -13,6 +13,7 @@ mod python;
 mod select;
 mod source;
 mod specials;
+mod stack;
 mod template;
 
 pub use conversation::{ContentTrust, Conversation, Message};

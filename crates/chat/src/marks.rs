@@ -24,9 +24,9 @@ pub struct Segment {
 }
 
 /// A character that occurs in none of the texts.
-pub(crate) fn unused_mark<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Option<char> {
+pub(crate) fn unused_mark(texts: &[&str]) -> Option<char> {
     let private = ('\u{e000}'..='\u{f8ff}').chain('\u{f0000}'..='\u{ffffd}');
-    let mut private = private.filter(|&c| !texts.clone().any(|text| text.contains(c)));
+    let mut private = private.filter(|&c| !texts.iter().any(|text| text.contains(c)));
     private.next()
 }
 
@@ -72,6 +72,24 @@ impl MarkedSource {
         result
     }
 }
+
+/// The roles that templates put into tokens. Any other word a caller could choose so that the token ends the prompt.
+const ROLES: &[&str] = &[
+    "assistant",
+    "bot",
+    "chatbot",
+    "context",
+    "critic",
+    "developer",
+    "function",
+    "human",
+    "ipython",
+    "model",
+    "observation",
+    "system",
+    "tool",
+    "user",
+];
 
 /// Puts a mark behind every character that is no space.
 pub(crate) fn mark_all(text: &str, mark: char) -> String {
@@ -174,17 +192,12 @@ pub(crate) fn strip(marked: &str, mark: char) -> (String, Vec<bool>) {
 /// Cuts a prompt into segments so that exactly the special tokens written by the template are recognised. As few as possible, since
 /// the text between two special tokens is tokenized as a whole.
 ///
-/// `roles` are words that may stand inside of a token whose two ends are the template's: `'<|' + message.role + '|>'`.
-pub(crate) fn segments(
-    text: &str,
-    own: &[bool],
-    specials: &SpecialIndex,
-    roles: &[String],
-) -> Vec<Segment> {
+/// A usual role may stand inside of a token whose two ends are the template's: `'<|' + message.role + '|>'`.
+pub(crate) fn segments(text: &str, own: &[bool], specials: &SpecialIndex) -> Vec<Segment> {
     let (tokens, foreign): (Vec<_>, Vec<_>) = specials
         .occurrences(text)
         .into_iter()
-        .partition(|range| is_own(text, own, range, roles));
+        .partition(|range| is_own(text, own, range));
     if foreign.is_empty() {
         return Segment::list(vec![(text, true)]);
     }
@@ -235,7 +248,7 @@ fn longest_first(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 /// Whether a special token's text was written by the template: all of it, or both ends with a role between.
-fn is_own(text: &str, own: &[bool], range: &Range<usize>, roles: &[String]) -> bool {
+fn is_own(text: &str, own: &[bool], range: &Range<usize>) -> bool {
     let part = text.get(range.clone()).unwrap_or_default();
     let is_foreign =
         |at: usize, c: char| !c.is_whitespace() && own.get(range.start + at) != Some(&true);
@@ -252,5 +265,5 @@ fn is_own(text: &str, own: &[bool], range: &Range<usize>, roles: &[String]) -> b
         .char_indices()
         .all(|(at, c)| is_foreign(first + at, c));
     let enclosed = first > 0 && last < part.len();
-    enclosed && all_foreign && roles.iter().any(|role| role.eq_ignore_ascii_case(inside))
+    enclosed && all_foreign && ROLES.contains(&inside.to_ascii_lowercase().as_str())
 }

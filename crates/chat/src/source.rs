@@ -22,15 +22,74 @@ pub(crate) enum SpanKind {
     Filter,
     /// The name of a test, behind `is` or `is not`.
     Test,
+    /// The place behind the `=` of a `set` tag, without length.
+    SetStart,
+    /// The place behind the value of a `set` tag, without length.
+    SetEnd,
+}
+
+/// The name of the filter that [`bounded`] adds.
+pub(crate) const BOUNDED: &str = "puna_bounded";
+
+/// The source with the value of each `set` sent through the filter [`BOUNDED`], which refuses deeply nested values: only `set` carries a value from one
+/// round of a loop to the next, and so can nest without end.
+pub(crate) fn bounded(source: &str) -> String {
+    let mut result = source.to_owned();
+    for span in scan(source).into_iter().rev() {
+        match span.kind {
+            SpanKind::SetStart => result.insert(span.range.start, '('),
+            SpanKind::SetEnd => result.insert_str(span.range.start, &format!(")|{BOUNDED} ")),
+            _ => {}
+        }
+    }
+    result
+}
+
+/// Brackets in brackets, and blocks in blocks; real templates stay below 12.
+const MAX_NESTING: usize = 24;
+/// Expressions recurse in the engine, by one level for each operator, and the stack must hold.
+const MAX_OPERATORS: usize = 1000;
+/// So do the branches of an `if`.
+const MAX_ELIF: usize = 200;
+/// Far beyond any real template.
+const MAX_BYTES: usize = 1 << 20;
+
+/// What is too big in a template for the engine, and where.
+pub(crate) fn excess(source: &str) -> Option<(usize, String)> {
+    if source.len() > MAX_BYTES {
+        let problem = format!(
+            "template of {} bytes, expected at most {MAX_BYTES}",
+            source.len()
+        );
+        return Some((0, problem));
+    }
+    let mut scanner = Scanner::new(source);
+    while scanner.at < source.len() {
+        let start = scanner.at;
+        scanner.operators = 0;
+        scanner.text_then_tag();
+        if scanner.operators > MAX_OPERATORS {
+            return Some((
+                start,
+                format!("more than {MAX_OPERATORS} operators in one tag"),
+            ));
+        }
+        if scanner.blocks > MAX_NESTING || scanner.deepest > MAX_NESTING {
+            return Some((
+                start,
+                format!("brackets or blocks nested more than {MAX_NESTING} deep"),
+            ));
+        }
+        if scanner.elifs > MAX_ELIF {
+            return Some((start, format!("more than {MAX_ELIF} branches by `elif`")));
+        }
+    }
+    None
 }
 
 /// The spans of a template, ascending. Source that does not lex gives the spans up to there; the engine reports the error.
 pub(crate) fn scan(source: &str) -> Vec<Span> {
-    let mut scanner = Scanner {
-        source,
-        at: 0,
-        spans: Vec::new(),
-    };
+    let mut scanner = Scanner::new(source);
     while scanner.at < source.len() {
         scanner.text_then_tag();
     }
@@ -55,7 +114,7 @@ pub(crate) fn adapted(source: &str) -> String {
                 result.replace_range(range, word);
             }
             SpanKind::Literal if part.contains('\\') => {
-                result.replace_range(range, &adapted_literal(part))
+                result.replace_range(range, &adapted_literal(part));
             }
             _ => {}
         }
@@ -99,9 +158,25 @@ struct Scanner<'a> {
     source: &'a str,
     at: usize,
     spans: Vec<Span>,
+    operators: usize, // in the tag at hand
+    elifs: usize,
+    blocks: usize,  // open ones
+    deepest: usize, // brackets within each other in any tag
 }
 
 impl<'a> Scanner<'a> {
+    fn new(source: &'a str) -> Self {
+        Self {
+            source,
+            at: 0,
+            spans: Vec::new(),
+            operators: 0,
+            elifs: 0,
+            blocks: 0,
+            deepest: 0,
+        }
+    }
+
     fn rest(&self) -> &'a str {
         self.source.get(self.at..).unwrap_or_default()
     }
@@ -114,10 +189,8 @@ impl<'a> Scanner<'a> {
 
     fn text_then_tag(&mut self) {
         let rest = self.rest();
-        let tag = ["{{", "{%", "{#"]
-            .iter()
-            .filter_map(|open| rest.find(open))
-            .min();
+        let opens = |at: &usize| matches!(rest.as_bytes().get(at + 1), Some(b'{' | b'%' | b'#'));
+        let tag = rest.match_indices('{').map(|(at, _)| at).find(opens);
         let start = self.at;
         self.at += tag.unwrap_or(rest.len());
         self.push(SpanKind::Text, start..self.at);
@@ -159,31 +232,66 @@ impl<'a> Scanner<'a> {
     /// The inside of `{{ }}` or `{% %}`.
     fn code(&mut self, close: &str) {
         self.at += 2;
-        if close == "%}" {
-            let rest = self.rest();
-            let body = rest.trim_start_matches(['-', '+']).trim_start();
-            let word = self.at + (rest.len() - body.len());
-            let len = word_len(body);
-            if matches!(&body[..len], "generation" | "endgeneration") {
-                self.push(SpanKind::Generation, word..word + len);
-            }
-        }
+        let first = if close == "%}" { self.first_word() } else { "" };
+        let mut assigned = false;
         let mut depth = 0_usize;
         while let Some(&byte) = self.rest().as_bytes().first() {
             if depth == 0 && self.rest().starts_with(close) {
+                if assigned {
+                    let dash = self
+                        .source
+                        .get(..self.at)
+                        .is_some_and(|before| before.ends_with(['-', '+']));
+                    let end = self.at - usize::from(dash);
+                    self.spans.push(Span {
+                        kind: SpanKind::SetEnd,
+                        range: end..end,
+                    });
+                }
                 self.at += 2;
                 return;
             }
             self.at += 1;
+            self.operators += usize::from(b"|.+-*/%~=<>!([{".contains(&byte));
             match byte {
-                b'(' | b'[' | b'{' => depth += 1,
+                b'(' | b'[' | b'{' => {
+                    depth += 1;
+                    self.deepest = self.deepest.max(depth);
+                }
                 b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                b'=' if depth == 0 && first == "set" && !assigned => {
+                    assigned = true;
+                    self.spans.push(Span {
+                        kind: SpanKind::SetStart,
+                        range: self.at..self.at,
+                    });
+                }
                 b'"' | b'\'' => self.literal(byte),
                 b'|' => self.name(SpanKind::Filter),
                 _ if byte.is_ascii_alphabetic() || byte == b'_' => self.word(),
-                _ => self.to_boundary(),
+                _ => self.skip_character(),
             }
         }
+    }
+
+    /// The word that says what a `{% %}` tag is, without moving.
+    fn first_word(&mut self) -> &'a str {
+        let body = self.rest().trim_start_matches(['-', '+']).trim_start();
+        let word = body.get(..word_len(body)).unwrap_or_default();
+        match word {
+            "generation" | "endgeneration" => {
+                let start = self.source.len() - body.len();
+                self.push(SpanKind::Generation, start..start + word.len());
+            }
+            _ => {}
+        }
+        match word {
+            "for" | "if" | "macro" | "call" | "filter" | "with" | "block" | "autoescape"
+            | "generation" => self.blocks += 1,
+            _ if word.starts_with("end") => self.blocks = self.blocks.saturating_sub(1),
+            _ => {}
+        }
+        word
     }
 
     fn literal(&mut self, quote: u8) {
@@ -204,7 +312,11 @@ impl<'a> Scanner<'a> {
     fn word(&mut self) {
         let start = self.at - 1;
         self.at += word_len(self.rest());
-        if self.source.get(start..self.at) == Some("is") {
+        let word = self.source.get(start..self.at).unwrap_or_default();
+        self.operators +=
+            usize::from(["not", "and", "or", "if", "else", "in", "is"].contains(&word));
+        self.elifs += usize::from(word == "elif");
+        if word == "is" {
             let rest = self.rest().trim_start();
             if let Some(after) = rest.strip_prefix("not")
                 && after.starts_with(char::is_whitespace)
@@ -226,7 +338,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves on to the next character border.
-    fn to_boundary(&mut self) {
+    fn skip_character(&mut self) {
         while !self.source.is_char_boundary(self.at) {
             self.at += 1;
         }
@@ -285,6 +397,14 @@ mod tests {
         let source = "{%- generation -%}{{ '{% generation %}' }}{% endgeneration %}{% raw %}{% generation %}{% endraw %}";
         let expected = "{%- with       -%}{{ '{% generation %}' }}{% endwith       %}{% raw %}{% generation %}{% endraw %}";
         assert_eq!(adapted(source), expected);
+    }
+
+    #[test]
+    fn the_values_of_set_tags_are_bounded() {
+        let source =
+            "{% set x = a == 'b=%}' -%}{% set y=[1] %}{% set z %}=1{% endset %}{{ f(a=1) }}";
+        let expected = "{% set x =( a == 'b=%}' )|puna_bounded -%}{% set y=([1] )|puna_bounded %}{% set z %}=1{% endset %}{{ f(a=1) }}";
+        assert_eq!(bounded(source), expected);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(crate) struct SpecialIndex {
     first: HashSet<u8>,
     forwards: Vec<String>,     // sorted
     backwards: Vec<Vec<char>>, // reversed, sorted
+    longest: usize,            // in characters
 }
 
 impl SpecialIndex {
@@ -48,6 +49,7 @@ impl SpecialIndex {
                 index.backwards.push(text.chars().rev().collect());
             }
         }
+        index.longest = index.backwards.iter().map(Vec::len).max().unwrap_or(0);
         index.forwards.sort_unstable();
         index.backwards.sort_unstable();
         index
@@ -98,8 +100,7 @@ impl SpecialIndex {
 
     /// How many characters at the end of `text` could begin a special token that goes on behind it.
     pub(crate) fn open_end(&self, text: &[char]) -> usize {
-        let longest = self.backwards.iter().map(Vec::len).max().unwrap_or(0);
-        (1..=text.len().min(longest))
+        (1..=text.len().min(self.longest))
             .rev()
             .find(|&n| self.begins(&text.iter().skip(text.len() - n).collect::<String>()))
             .unwrap_or(0)
@@ -107,8 +108,7 @@ impl SpecialIndex {
 
     /// How many characters at the start of `text` could end a special token that began before it.
     pub(crate) fn open_start(&self, text: &[char]) -> usize {
-        let longest = self.backwards.iter().map(Vec::len).max().unwrap_or(0);
-        (1..=text.len().min(longest))
+        (1..=text.len().min(self.longest))
             .rev()
             .find(|&n| self.ends(&text.iter().take(n).rev().copied().collect::<Vec<_>>()))
             .unwrap_or(0)

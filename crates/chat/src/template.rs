@@ -2,8 +2,9 @@
 
 use crate::habits::Habits;
 use crate::marks::{MarkedSource, Segment, mark_all, segments, strip, unused_mark};
-use crate::source::{SpanKind, adapted, scan};
+use crate::source::{SpanKind, adapted, bounded, excess, scan};
 use crate::specials::SpecialIndex;
+use crate::stack::with_deep_stack;
 use crate::{ChatError, ContentTrust, Conversation, SpecialTokens, python};
 use jiff::ZonedDateTime;
 use minijinja::syntax::SyntaxConfig;
@@ -58,9 +59,16 @@ impl ChatTemplate {
     /// # Errors
     /// [`ChatError::Syntax`], with line, column and the line itself.
     pub fn compile(source: &str, tokens: SpecialTokens) -> Result<Self, ChatError> {
-        let rewritten = adapted(source);
-        let plain = Engine::new(rewritten.clone())?;
-        plain.check_names()?;
+        if let Some((at, problem)) = excess(source) {
+            return Err(ChatError::syntax(source, at, problem));
+        }
+        let adapted = adapted(source);
+        let (rewritten, plain) = with_deep_stack(|| {
+            // This one only for its errors, which are to name the columns of the source as it was given.
+            Engine::new(adapted.clone())?.check_names()?;
+            let rewritten = bounded(&adapted);
+            Ok((rewritten.clone(), Engine::new(rewritten)?))
+        })?;
         let specials = SpecialIndex::new(&tokens);
         let places = MarkedSource::new(&rewritten, &specials);
         let (marked, habits) = (OnceLock::new(), OnceLock::new());
@@ -85,7 +93,19 @@ impl ChatTemplate {
     /// # Errors
     /// [`ChatError::Refused`] with the template's own words if it raises an exception; the others tell what the template did wrong.
     pub fn render(&self, conversation: &Conversation) -> Result<Rendered, ChatError> {
-        let habits = self.habits.get_or_init(|| Habits::probe(&self.plain));
+        with_deep_stack(|| self.render_here(conversation))
+    }
+
+    fn render_here(&self, conversation: &Conversation) -> Result<Rendered, ChatError> {
+        let calls = conversation
+            .messages
+            .iter()
+            .any(|message| message.fields().contains_key("tool_calls"));
+        let habits = if calls {
+            *self.habits.get_or_init(|| Habits::probe(&self.plain))
+        } else {
+            Habits::default()
+        };
         let run = Run::new(self, conversation, habits);
         let text = self.plain.render(run.values(None), &run.limits)?;
         let segments = self.separate(&run, text)?;
@@ -120,7 +140,7 @@ impl ChatTemplate {
         let strings = run.conversation.strings();
         // Every render gives the same own text, so the one with marks everywhere is compiled once.
         let usual = self.marked.get_or_init(|| {
-            let mark = unused_mark([self.source.as_str()].into_iter())?;
+            let mark = unused_mark(&[self.source.as_str()])?;
             let source = self.places.with_marks(mark, |_| true);
             Some((mark, Engine::new(source).ok()?))
         });
@@ -131,11 +151,8 @@ impl ChatTemplate {
         {
             return Ok(segments);
         }
-        let texts = strings
-            .iter()
-            .copied()
-            .chain([self.source.as_str(), text.as_str()]);
-        if let Some(mark) = unused_mark(texts)
+        let texts = [&strings[..], &[self.source.as_str(), text.as_str()]].concat();
+        if let Some(mark) = unused_mark(&texts)
             && let Some(segments) = self.search(run, mark, &text)
         {
             return Ok(segments);
@@ -160,13 +177,13 @@ impl ChatTemplate {
     ) -> Option<Vec<Segment>> {
         let marked = engine.render(run.values(Some(mark)), &run.limits).ok()?;
         let (stripped, own) = strip(&marked, mark);
-        (stripped == text).then(|| segments(text, &own, &self.specials, &run.roles))
+        (stripped == text).then(|| segments(text, &own, &self.specials))
     }
 
     /// Finds the places where marks change nothing, by halves, and uses only those.
     fn search(&self, run: &Run<'_>, mark: char, text: &str) -> Option<Vec<Segment>> {
         let mut fine = vec![false; self.places.units()];
-        let mut open = vec![0..fine.len()];
+        let mut open: Vec<_> = std::iter::once(0..fine.len()).collect();
         let mut tries = 0;
         let attempt = |chosen: &dyn Fn(usize) -> bool| {
             let engine = Engine::new(self.places.with_marks(mark, chosen)).ok()?;
@@ -193,7 +210,6 @@ impl ChatTemplate {
 struct Run<'a> {
     conversation: &'a Conversation,
     tokens: &'a SpecialTokens,
-    roles: Vec<String>,
     messages: Value,
     tools: Value,
     documents: Value,
@@ -202,7 +218,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(template: &'a ChatTemplate, conversation: &'a Conversation, habits: &Habits) -> Self {
+    fn new(template: &'a ChatTemplate, conversation: &'a Conversation, habits: Habits) -> Self {
         let list = |values: &[serde_json::Value]| {
             if values.is_empty() {
                 Value::from(())
@@ -218,11 +234,6 @@ impl<'a> Run<'a> {
         Self {
             conversation,
             tokens: &template.tokens,
-            roles: conversation
-                .messages
-                .iter()
-                .map(|message| message.role().to_owned())
-                .collect(),
             messages: conversation
                 .messages
                 .iter()
@@ -313,7 +324,7 @@ impl Engine {
         env.set_syntax(syntax.map_err(|error| wrap(&error))?);
         env.set_debug(true);
         env.set_auto_escape_callback(|_| AutoEscape::None);
-        env.set_recursion_limit(100);
+        env.set_recursion_limit(64);
         env.set_fuel(Some(BASE_STEPS));
         python::install(&mut env);
         env.add_template_owned(NAME, source.clone())

@@ -1,9 +1,8 @@
-//! Attention of one token and of a prompt, beside this core's peaks: `cargo bench -p puna-cpu --bench attention [portable_fma|avx2|avx512]`.
+//! Attention of one token and of a prompt, beside this core's peaks: `cargo bench -p puna-cpu --bench attention [token|prompt] [portable_fma|avx2|avx512]`.
 
 use puna_cpu::kernels::Set;
 use puna_cpu::kernels::attention::{Attention, Mask, Output, Pages, Run, Task, kernels};
 use puna_cpu::kernels::kv::{KvLayout, KvType, PAGE, store_fn};
-use std::time::Instant;
 
 mod peaks;
 
@@ -27,7 +26,6 @@ fn slab(layout: &KvLayout, positions: usize, set: Set) -> Slab {
     let v: Vec<f32> = (0..layout.kv_heads() * layout.v_dim())
         .map(|i| (i as f32 * 0.73).cos())
         .collect();
-    let start = Instant::now();
     for position in 0..positions {
         let page = &mut bytes.bytes_mut()[position / PAGE * layout.page_bytes()..];
         // SAFETY: the set was detected, and the page lies inside the slab.
@@ -42,15 +40,13 @@ fn slab(layout: &KvLayout, positions: usize, set: Set) -> Slab {
             );
         }
     }
-    let values = positions * layout.kv_heads() * (layout.k_dim() + layout.v_dim());
-    let ns = start.elapsed().as_secs_f64() * 1e9 / values as f64;
-    print!("(store {ns:.2} ns/value) ");
     Slab {
         bytes,
         page_bytes: layout.page_bytes(),
     }
 }
 
+#[derive(Clone, Copy)]
 struct Shape {
     ty: KvType,
     kv_heads: usize,
@@ -75,7 +71,11 @@ fn bench(set: Set, shape: &Shape, peak: f64, read: f64) {
         "{:5} {kv_heads:2} x {group} heads of {dim:3}, {queries:3} queries at {first:5} ",
         ty.name()
     );
-    let pages = slab(&layout, first + queries, set);
+    // A prompt uses its pages again and again; one token streams through those of all layers.
+    let layers = if queries < 32 { 8 } else { 1 };
+    let pages: Vec<_> = (0..layers)
+        .map(|_| slab(&layout, first + queries, set))
+        .collect();
     let heads = kv_heads * group;
     let q: Vec<f32> = (0..queries * heads * dim)
         .map(|i| (i as f32 * 0.11).sin())
@@ -89,11 +89,6 @@ fn bench(set: Set, shape: &Shape, peak: f64, read: f64) {
         slopes: &[],
         sinks: &[],
     };
-    let run = Run {
-        q: &q,
-        first_position: first,
-        pages: &pages,
-    };
     let mut out = vec![0.0; queries * heads * dim];
     let output = Output {
         at: out.as_mut_ptr(),
@@ -101,15 +96,22 @@ fn bench(set: Set, shape: &Shape, peak: f64, read: f64) {
     };
     let mut scratch = vec![0.0; attention.scratch_len(queries)];
     let seconds = peaks::median(|| {
-        for kv_head in 0..kv_heads {
-            let task = Task {
-                kv_head,
-                queries: 0..queries,
+        for pages in &pages {
+            let run = Run {
+                q: &q,
+                first_position: first,
+                pages,
             };
-            // SAFETY: the set was detected, and `out` has the rows.
-            unsafe { (kernels(set).attend)(&attention, &run, &task, &mut scratch, output) };
+            for kv_head in 0..kv_heads {
+                let task = Task {
+                    kv_head,
+                    queries: 0..queries,
+                };
+                // SAFETY: the set was detected, and `out` has the rows.
+                unsafe { (kernels(set).attend)(&attention, &run, &task, &mut scratch, output) };
+            }
         }
-    });
+    }) / layers as f64;
     let bytes = (first + queries) as f64
         * (kv_heads * (layout.k_bytes() + layout.v_bytes())) as f64
         / PAGE as f64;
@@ -141,6 +143,22 @@ fn main() {
         first: 8191,
         queries: 1,
     };
+    let only = |name: &str| {
+        let mut named = std::env::args()
+            .filter(|a| a == "token" || a == "prompt")
+            .peekable();
+        named.peek().is_none() || named.any(|a| a == name)
+    };
+    if only("token") {
+        tokens(set, &plain, peak, read);
+    }
+    if only("prompt") {
+        prompts(set, &plain, peak, read);
+    }
+}
+
+/// One token and a few.
+fn tokens(set: Set, plain: &Shape, peak: f64, read: f64) {
     for dim in [64, 128] {
         for group in [1, 2, 3, 4, 6, 7, 8] {
             bench(
@@ -149,7 +167,7 @@ fn main() {
                     group,
                     dim,
                     kv_heads: 512 / dim,
-                    ..plain
+                    ..*plain
                 },
                 peak,
                 read,
@@ -162,7 +180,7 @@ fn main() {
             &Shape {
                 ty,
                 group: 4,
-                ..plain
+                ..*plain
             },
             peak,
             read,
@@ -174,12 +192,16 @@ fn main() {
             &Shape {
                 group: 4,
                 queries,
-                ..plain
+                ..*plain
             },
             peak,
             read,
         );
     }
+}
+
+/// Whole prompts.
+fn prompts(set: Set, plain: &Shape, peak: f64, read: f64) {
     for (first, queries) in [(0, 128), (0, 512), (4096, 512)] {
         for (dim, kv_heads, group) in [(64, 3, 3), (80, 4, 1), (128, 2, 6), (256, 1, 4)] {
             let shape = Shape {
@@ -188,7 +210,7 @@ fn main() {
                 dim,
                 first,
                 queries,
-                ..plain
+                ..*plain
             };
             bench(set, &shape, peak, read);
         }
@@ -201,7 +223,7 @@ fn main() {
                 group: 4,
                 first: 0,
                 queries: 512,
-                ..plain
+                ..*plain
             },
             peak,
             read,

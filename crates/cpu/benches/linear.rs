@@ -40,7 +40,9 @@ struct Input {
 impl Input {
     fn new(kind: ActivationKind, tokens: usize) -> Self {
         let n = tokens * COLS;
-        let x: Vec<f32> = (0..n).map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 100.0).collect();
+        let x: Vec<f32> = (0..n)
+            .map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 100.0)
+            .collect();
         let mut this = Self {
             kind,
             quants: vec![0; n],
@@ -107,7 +109,13 @@ fn best(runs: usize, mut f: impl FnMut()) -> f64 {
 }
 
 /// All panels of a matrix.
-fn multiply(kernel: PanelFn, matrix: &[u8], row_bytes: usize, x: &Activations<'_>, out: &mut [f32]) {
+fn multiply(
+    kernel: PanelFn,
+    matrix: &[u8],
+    row_bytes: usize,
+    x: &Activations<'_>,
+    out: &mut [f32],
+) {
     for at in (0..matrix.len()).step_by(row_bytes * PANEL_ROWS) {
         let panel = Panel {
             bytes: &matrix[at..],
@@ -142,15 +150,24 @@ fn vnni(rounds: usize) -> i32 {
             *acc = _mm512_dpbusd_epi32(*acc, w, w);
         }
     }
-    acc.iter().map(|a| _mm512_reduce_add_epi32(*a)).fold(0, i32::wrapping_add)
+    acc.iter()
+        .map(|a| _mm512_reduce_add_epi32(*a))
+        .fold(0, i32::wrapping_add)
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
     let mut matrix = vec![0u8; MATRIX_BYTES];
     // SAFETY: advice about memory that is ours.
     unsafe {
-        libc::madvise(matrix.as_mut_ptr().cast(), MATRIX_BYTES, libc::MADV_HUGEPAGE);
+        libc::madvise(
+            matrix.as_mut_ptr().cast(),
+            MATRIX_BYTES,
+            libc::MADV_HUGEPAGE,
+        );
     }
     for (i, byte) in matrix.iter_mut().enumerate() {
         *byte = (i.wrapping_mul(0x9e37_79b9) >> 13) as u8 & 0x3f;
@@ -198,7 +215,11 @@ fn line(set: Set, ty: ElementType, matrix: &[u8]) {
     let mut out = vec![0.0; 512 * PANEL_ROWS];
     let panel_bytes = row_bytes * PANEL_ROWS;
     let whole = matrix.len() / panel_bytes * panel_bytes;
-    let plain = whole as f64 / best(3, || { std::hint::black_box(read(&matrix[..whole])); }) / 1e9;
+    let plain = whole as f64
+        / best(3, || {
+            std::hint::black_box(read(&matrix[..whole]));
+        })
+        / 1e9;
     let mut line = format!("{set:?} {ty:?}:");
     for tokens in TOKENS {
         let x = input.first(tokens);
@@ -210,14 +231,19 @@ fn line(set: Set, ty: ElementType, matrix: &[u8]) {
         if tokens == 1 {
             let cached = 1 << 19;
             let cached = cached / panel_bytes * panel_bytes;
-            let near = best(200, || multiply(kernel, &matrix[..cached], row_bytes, &x, &mut out));
+            let near = best(200, || {
+                multiply(kernel, &matrix[..cached], row_bytes, &x, &mut out)
+            });
             line += &format!(
                 " {:.1} GB/s (read {plain:.1}, cached {:.1}); GOP/s",
                 bytes as f64 / time / 1e9,
                 cached as f64 / near / 1e9
             );
         }
-        line += &format!(" {tokens}: {:.0}", 2.0 * weights * tokens as f64 / time / 1e9);
+        line += &format!(
+            " {tokens}: {:.0}",
+            2.0 * weights * tokens as f64 / time / 1e9
+        );
     }
     println!("{line}");
 }

@@ -14,13 +14,8 @@ pub(crate) struct Description<'a> {
     pub(crate) offset: u64,
 }
 
-/// Everything before the tensor data, padded to the alignment.
-pub(crate) fn header(
-    version: u32,
-    metadata: &Metadata,
-    tensors: &[Description<'_>],
-    alignment: u32,
-) -> Vec<u8> {
+/// Everything before the tensor data, without the padding between the two.
+pub(crate) fn header(version: u32, metadata: &Metadata, tensors: &[Description<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(&MAGIC);
     out.extend_from_slice(&version.to_le_bytes());
@@ -40,7 +35,6 @@ pub(crate) fn header(
         out.extend_from_slice(&tensor.type_id.to_le_bytes());
         out.extend_from_slice(&tensor.offset.to_le_bytes());
     }
-    out.resize(out.len().next_multiple_of(alignment as usize), 0);
     out
 }
 

@@ -348,7 +348,9 @@ impl GgufError {
             return self;
         }
         let hint = match self {
-            Self::Truncated { .. } | Self::NotGguf { .. } if is_raw_part(file) => {
+            Self::Truncated { .. } | Self::CountTooLarge { .. } | Self::NotGguf { .. }
+                if is_raw_part(file) =>
+            {
                 "; by its name this is one raw piece of a larger file: join the pieces in order first (cat PIECE1 PIECE2 ... > MODEL.gguf)"
             }
             Self::Truncated { .. } => "; the copy or download is not complete: fetch it again",

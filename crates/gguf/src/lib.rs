@@ -13,6 +13,7 @@ mod metadata;
 mod parse;
 mod split;
 mod tensor;
+mod unfinished;
 mod value;
 mod writer;
 

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use puna_quant::ElementType;
@@ -18,6 +16,7 @@ use crate::metadata::Metadata;
 use crate::parse::{ALIGNMENT_KEY, ARCHITECTURE_KEY, MAX_ARRAY_DEPTH, MAX_KEY_BYTES, alignment_of};
 use crate::split::{SPLIT_COUNT, SPLIT_NUMBER, SPLIT_TENSORS, SplitLimit, SplitName};
 use crate::tensor;
+use crate::unfinished::Unfinished;
 use crate::value::Value;
 
 /// The longest tensor name that every reader of the format takes, bytes.
@@ -223,9 +222,10 @@ impl<'a> GgufWriter<'a> {
             });
             offset = padded_end(tensor, offset, alignment)?;
         }
-        let header = encode::header(self.version, &self.metadata, &descriptions, alignment);
+        let header = encode::header(self.version, &self.metadata, &descriptions);
         let mut out = Counted { out, written: 0 };
         out.write_all(&header).map_err(GgufError::Write)?;
+        pad(&mut out, alignment).map_err(GgufError::Write)?;
         for tensor in self.tensors {
             let before = out.written;
             match tensor.data {
@@ -243,8 +243,9 @@ impl<'a> GgufWriter<'a> {
     /// Writes the file beside `path` and renames it when it is complete: a model that is open under this
     /// name is not disturbed, and no half file is left when writing fails.
     pub fn write_file(self, path: &Path) -> Result<u64, GgufError> {
-        let unfinished = Unfinished::write(self, path)?;
-        unfinished.finish()
+        Unfinished::write(self, path)?
+            .finish()
+            .map(|(_, byte_len)| byte_len)
     }
 
     /// Divides the file into the files of a split set, each ready to be written to
@@ -322,8 +323,7 @@ impl<'a> GgufWriter<'a> {
         }
         let mut paths = Vec::with_capacity(unfinished.len());
         for file in unfinished {
-            paths.push(file.path.clone());
-            file.finish()?;
+            paths.push(file.finish()?.0);
         }
         Ok(paths)
     }
@@ -418,61 +418,5 @@ impl Write for Counted<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
-    }
-}
-
-/// A complete file that has not got its name yet; removed when it never gets it.
-struct Unfinished {
-    /// Empty once the file has been renamed.
-    temporary: Option<PathBuf>,
-    path: PathBuf,
-    byte_len: u64,
-}
-
-impl Unfinished {
-    fn write(writer: GgufWriter<'_>, path: &Path) -> Result<Self, GgufError> {
-        let mut name = OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
-        name.push(format!(".{}.part", std::process::id()));
-        let temporary = path.with_file_name(name);
-        let file = File::create(&temporary).map_err(|source| GgufError::Io {
-            path: temporary.clone(),
-            source,
-        })?;
-        let mut unfinished = Self {
-            temporary: Some(temporary),
-            path: path.to_owned(),
-            byte_len: 0,
-        };
-        unfinished.byte_len = writer
-            .write_to(&mut BufWriter::with_capacity(1 << 20, file))
-            .map_err(|error| match error {
-                GgufError::Write(source) => GgufError::Io {
-                    path: path.to_owned(),
-                    source,
-                },
-                other => other.in_file(path),
-            })?;
-        Ok(unfinished)
-    }
-
-    fn finish(mut self) -> Result<u64, GgufError> {
-        if let Some(temporary) = &self.temporary {
-            fs::rename(temporary, &self.path).map_err(|source| GgufError::Io {
-                path: self.path.clone(),
-                source,
-            })?;
-            self.temporary = None;
-        }
-        Ok(self.byte_len)
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if let Some(temporary) = &self.temporary {
-            // The error that led here is the one to report.
-            let _ = fs::remove_file(temporary);
-        }
     }
 }

@@ -15,7 +15,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Bytes that opening may ask for in all, whatever becomes of them: entries, names and messages take more
 /// memory than bytes in the file, by a small factor.
-const BOUND: usize = 64 << 10;
+const BOUND: usize = 16 << 10;
 
 /// Opens, looks at everything, and returns whether it opened and how much memory was asked for.
 fn open_and_look(bytes: &[u8]) -> (bool, usize) {

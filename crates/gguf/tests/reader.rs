@@ -371,3 +371,20 @@ fn a_hostile_name_cannot_write_to_the_terminal() {
         .to_string();
     assert!(!text.contains('\u{1b}'), "{text:?}");
 }
+
+#[test]
+fn an_opened_model_can_be_shared_between_threads() {
+    let gguf = std::sync::Arc::new(sample().open().unwrap());
+    let other = std::sync::Arc::clone(&gguf);
+    let sum = std::thread::spawn(move || {
+        other
+            .tensors()
+            .iter()
+            .map(|t| other.data(t).len())
+            .sum::<usize>()
+    });
+    assert_eq!(
+        sum.join().unwrap(),
+        gguf.tensors().iter().map(|t| t.byte_len).sum::<usize>()
+    );
+}

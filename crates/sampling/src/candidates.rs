@@ -178,7 +178,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The sum of [`weight`] over all tokens left, against the highest logit.
+    /// The sum of exp(logit - highest logit) over all tokens left.
     pub fn total_weight(&self) -> f64 {
         let max = self.max_logit();
         if self.listed {

@@ -108,7 +108,8 @@ impl Bpe {
             merged.clear();
             merged.extend_from_slice(left);
             merged.extend_from_slice(right);
-            let pair = u64::from(numbering.number(left)?) << 32 | u64::from(numbering.number(right)?);
+            let pair =
+                u64::from(numbering.number(left)?) << 32 | u64::from(numbering.number(right)?);
             let candidate = Candidate {
                 order: rank as u32,
                 id: numbering.number(&merged)?,
@@ -178,13 +179,22 @@ impl Bpe {
 
     fn merge_word(&self, word: &str, scratch: &mut Scratch) -> Result<(), TokenizerError> {
         let Scratch {
-            merger, symbols, ids, ..
+            merger,
+            symbols,
+            ids,
+            ..
         } = scratch;
         symbols.clear();
-        symbols.extend(word.bytes().zip(0..).map(|(byte, at)| Symbol {
-            id: self.bytes.get(usize::from(byte)).copied().unwrap_or(u32::MAX),
-            start: at,
-            end: at + 1,
+        symbols.extend(word.bytes().zip(0..).map(|(byte, at)| {
+            Symbol {
+                id: self
+                    .bytes
+                    .get(usize::from(byte))
+                    .copied()
+                    .unwrap_or(u32::MAX),
+                start: at,
+                end: at + 1,
+            }
         }));
         merger.merge(&self.merges, symbols);
         for symbol in symbols.iter() {
@@ -204,8 +214,15 @@ impl Bpe {
             byte_chars::decode(text, &mut bytes);
         }
         for byte in bytes {
-            let id = self.bytes.get(usize::from(byte)).copied().filter(|&id| id < self.len);
-            ids.push(id.or(self.unk.map(|id| id.0)).ok_or(TokenizerError::NoToken { byte })?);
+            let id = self
+                .bytes
+                .get(usize::from(byte))
+                .copied()
+                .filter(|&id| id < self.len);
+            ids.push(
+                id.or(self.unk.map(|id| id.0))
+                    .ok_or(TokenizerError::NoToken { byte })?,
+            );
         }
         Ok(())
     }

@@ -71,7 +71,15 @@ mod tests {
         for byte in 0..=255u8 {
             assert_eq!(byte_of(CHARS[usize::from(byte)]), Some(byte));
         }
-        let cases = [(b' ', 'Ġ'), (b'\n', 'Ċ'), (b'\t', 'ĉ'), (b'A', 'A'), (0xFF, 'ÿ'), (0xAD, 'Ń'), (0, 'Ā')];
+        let cases = [
+            (b' ', 'Ġ'),
+            (b'\n', 'Ċ'),
+            (b'\t', 'ĉ'),
+            (b'A', 'A'),
+            (0xFF, 'ÿ'),
+            (0xAD, 'Ń'),
+            (0, 'Ā'),
+        ];
         for (byte, c) in cases {
             assert_eq!(CHARS[usize::from(byte)], c);
         }

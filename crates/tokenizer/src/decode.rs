@@ -11,7 +11,7 @@ pub struct DecodeOptions {
     pub remove_special: bool,
     /// Write control and unknown tokens as their text; otherwise they give nothing.
     pub unparse_special: bool,
-    /// Take away the space that encoding puts before text (SentencePiece), so that text comes back as it was. Not for the
+    /// Take away the space that encoding puts before text (`SentencePiece`), so that text comes back as it was. Not for the
     /// middle of a text.
     pub strip_space_prefix: bool,
 }
@@ -108,7 +108,10 @@ impl<'t> Pieces<'t> {
             return &[];
         };
         let kind = self.tokenizer.kind(id);
-        if matches!(kind, TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined) {
+        if matches!(
+            kind,
+            TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined
+        ) {
             // Encoding puts a space before the text after such a token as well.
             self.strip = self.options.strip_space_prefix && self.tokenizer.adds_space_prefix();
             let shown = self.options.unparse_special || kind == TokenKind::UserDefined;
@@ -151,7 +154,9 @@ impl Decoder<'_> {
                     break;
                 }
                 Err(error) => {
-                    let (valid, after) = rest.split_at_checked(error.valid_up_to()).unwrap_or((rest, &[]));
+                    let (valid, after) = rest
+                        .split_at_checked(error.valid_up_to())
+                        .unwrap_or((rest, &[]));
                     text.push_str(std::str::from_utf8(valid).unwrap_or_default());
                     rest = after;
                     // No length: the text ends inside a character.

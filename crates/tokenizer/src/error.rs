@@ -16,19 +16,25 @@ pub enum TokenizerError {
         model: String,
     },
     /// The file has no vocabulary at all.
-    #[error("metadata key `tokenizer.ggml.model` is {found}: the file has no vocabulary, only token ids can be used with it")]
+    #[error(
+        "metadata key `tokenizer.ggml.model` is {found}: the file has no vocabulary, only token ids can be used with it"
+    )]
     NoVocabulary {
         /// `missing`, or the value that says so.
         found: String,
     },
     /// A tokenizer model that is known to the field, or not, but not to this crate.
-    #[error("tokenizer model `{model}` is not supported yet (metadata key `tokenizer.ggml.model`; supported: llama, gpt2)")]
+    #[error(
+        "tokenizer model `{model}` is not supported yet (metadata key `tokenizer.ggml.model`; supported: llama, gpt2)"
+    )]
     UnsupportedModel {
         /// The value of `tokenizer.ggml.model`.
         model: String,
     },
     /// An unknown pre-tokenizer: guessing another would give wrong ids.
-    #[error("pre-tokenizer `{name}` is unknown (metadata key `tokenizer.ggml.pre`); known: {known}")]
+    #[error(
+        "pre-tokenizer `{name}` is unknown (metadata key `tokenizer.ggml.pre`); known: {known}"
+    )]
     UnknownPreTokenizer {
         /// The value of `tokenizer.ggml.pre`.
         name: String,
@@ -36,7 +42,9 @@ pub enum TokenizerError {
         known: String,
     },
     /// A special token id lies outside of the vocabulary.
-    #[error("metadata key `{key}`: token id {id} is outside of the vocabulary, expected less than {len}")]
+    #[error(
+        "metadata key `{key}`: token id {id} is outside of the vocabulary, expected less than {len}"
+    )]
     IdOutOfRange {
         /// The key.
         key: &'static str,
@@ -64,7 +72,9 @@ pub enum TokenizerError {
         found: i64,
     },
     /// A merge that is not two texts with a space between.
-    #[error("metadata key `tokenizer.ggml.merges`: entry {index} is {text}, expected two token texts with a space between")]
+    #[error(
+        "metadata key `tokenizer.ggml.merges`: entry {index} is {text}, expected two token texts with a space between"
+    )]
     BadMerge {
         /// Position of the entry.
         index: usize,
@@ -90,7 +100,9 @@ pub enum TokenizerError {
         id: &'static str,
     },
     /// A text has a byte that no token of the vocabulary stands for, and there is no unknown token.
-    #[error("byte 0x{byte:02x} of the text has no token in this vocabulary, and the vocabulary has no unknown token")]
+    #[error(
+        "byte 0x{byte:02x} of the text has no token in this vocabulary, and the vocabulary has no unknown token"
+    )]
     NoToken {
         /// The byte.
         byte: u8,

@@ -24,7 +24,9 @@ impl Vocabulary {
             "llama" => Model::SentencePiece,
             "gpt2" => Model::ByteLevelBpe,
             "missing" | "none" | "no_vocab" => {
-                return Err(TokenizerError::NoVocabulary { found: name.to_owned() });
+                return Err(TokenizerError::NoVocabulary {
+                    found: name.to_owned(),
+                });
             }
             other => {
                 return Err(TokenizerError::UnsupportedModel {
@@ -59,10 +61,13 @@ pub(crate) fn printable(text: &[u8]) -> String {
 }
 
 fn required(metadata: &Metadata, key: &'static str, model: &str) -> Result<Texts, TokenizerError> {
-    let strings: &StringArray = metadata.strings(key)?.ok_or_else(|| TokenizerError::MissingKey {
-        key,
-        model: model.to_owned(),
-    })?;
+    let strings: &StringArray =
+        metadata
+            .strings(key)?
+            .ok_or_else(|| TokenizerError::MissingKey {
+                key,
+                model: model.to_owned(),
+            })?;
     Texts::collect(strings.iter())
 }
 
@@ -114,9 +119,12 @@ fn special_ids(metadata: &Metadata, len: usize) -> Result<SpecialIds, TokenizerE
         sep: id("tokenizer.ggml.seperator_token_id")?,
         pad: id("tokenizer.ggml.padding_token_id")?,
         mask: id("tokenizer.ggml.mask_token_id")?,
-        fim_prefix: id("tokenizer.ggml.prefix_token_id")?.or(id("tokenizer.ggml.fim_pre_token_id")?),
-        fim_suffix: id("tokenizer.ggml.suffix_token_id")?.or(id("tokenizer.ggml.fim_suf_token_id")?),
-        fim_middle: id("tokenizer.ggml.middle_token_id")?.or(id("tokenizer.ggml.fim_mid_token_id")?),
+        fim_prefix: id("tokenizer.ggml.prefix_token_id")?
+            .or(id("tokenizer.ggml.fim_pre_token_id")?),
+        fim_suffix: id("tokenizer.ggml.suffix_token_id")?
+            .or(id("tokenizer.ggml.fim_suf_token_id")?),
+        fim_middle: id("tokenizer.ggml.middle_token_id")?
+            .or(id("tokenizer.ggml.fim_mid_token_id")?),
         fim_pad: id("tokenizer.ggml.fim_pad_token_id")?,
         fim_repository: id("tokenizer.ggml.fim_rep_token_id")?,
         fim_separator: id("tokenizer.ggml.fim_sep_token_id")?,
@@ -125,7 +133,11 @@ fn special_ids(metadata: &Metadata, len: usize) -> Result<SpecialIds, TokenizerE
 
 /// GGUF does not say which special tokens take the spaces after them; the field goes by the name of the model.
 fn has_phi3_special_tokens(metadata: &Metadata) -> bool {
-    let name = metadata.str("general.name").ok().flatten().unwrap_or_default();
+    let name = metadata
+        .str("general.name")
+        .ok()
+        .flatten()
+        .unwrap_or_default();
     let name = name.to_ascii_lowercase();
     name.contains("phi-3") || name.contains("phi3")
 }

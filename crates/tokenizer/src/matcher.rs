@@ -106,7 +106,9 @@ impl Matcher {
                 continue;
             }
             while regions.next_if(|region| region.end <= pos).is_some() {}
-            let special_until = regions.peek().map_or(0, |r| if r.start <= pos { r.end } else { 0 });
+            let special_until = regions
+                .peek()
+                .map_or(0, |r| if r.start <= pos { r.end } else { 0 });
             let Some((node, end)) = self.longest(bytes, pos, root, special_until) else {
                 pos += 1;
                 continue;
@@ -129,7 +131,13 @@ impl Matcher {
         fragments
     }
 
-    fn longest(&self, bytes: &[u8], pos: usize, root: u32, special_until: usize) -> Option<(Node, usize)> {
+    fn longest(
+        &self,
+        bytes: &[u8],
+        pos: usize,
+        root: u32,
+        special_until: usize,
+    ) -> Option<(Node, usize)> {
         let mut best = None;
         let mut at = root;
         let mut end = pos + 1;

@@ -1,4 +1,4 @@
-//! The merge loop that SentencePiece and byte-level BPE share: of all neighbours that may merge, the best pair merges first, the
+//! The merge loop that `SentencePiece` and byte-level BPE share: of all neighbours that may merge, the best pair merges first, the
 //! leftmost among equals, until none is left.
 
 use std::cmp::Reverse;
@@ -65,10 +65,11 @@ impl Merger {
 
     fn fill_candidates(&mut self, rules: &impl Rules, symbols: &[Symbol]) {
         self.candidates.clear();
-        self.candidates.extend(symbols.windows(2).map(|pair| match *pair {
-            [left, right] => rules.candidate(left, right),
-            _ => Candidate::NONE,
-        }));
+        self.candidates
+            .extend(symbols.windows(2).map(|pair| match *pair {
+                [left, right] => rules.candidate(left, right),
+                _ => Candidate::NONE,
+            }));
         self.candidates.push(Candidate::NONE);
     }
 
@@ -76,7 +77,11 @@ impl Merger {
     fn merge_short(&mut self, rules: &impl Rules, symbols: &mut Vec<Symbol>) {
         self.fill_candidates(rules, symbols);
         loop {
-            let best = self.candidates.iter().enumerate().min_by_key(|(_, c)| c.order);
+            let best = self
+                .candidates
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, c)| c.order);
             let Some((at, &best)) = best.filter(|(_, c)| c.order != u32::MAX) else {
                 return;
             };
@@ -113,12 +118,21 @@ impl Merger {
         }));
         let mut queue = std::mem::take(&mut self.heap).into_vec();
         queue.clear();
-        queue.extend(self.candidates.iter().zip(0..len).filter_map(|(c, at)| entry(*c, at)));
+        queue.extend(
+            self.candidates
+                .iter()
+                .zip(0..len)
+                .filter_map(|(c, at)| entry(*c, at)),
+        );
         self.heap = BinaryHeap::from(queue);
         while let Some(Reverse(popped)) = self.heap.pop() {
             let (order, at) = ((popped >> 32) as u32, popped as u32);
             // An entry is stale when its pair has changed or is gone.
-            let current = self.candidates.get(at as usize).copied().unwrap_or(Candidate::NONE);
+            let current = self
+                .candidates
+                .get(at as usize)
+                .copied()
+                .unwrap_or(Candidate::NONE);
             if current.order == order {
                 self.merge_at(rules, symbols, at, current.id);
             }
@@ -178,5 +192,6 @@ impl Merger {
 }
 
 fn entry(candidate: Candidate, at: u32) -> Option<Reverse<u64>> {
-    (candidate.order != u32::MAX).then_some(Reverse(u64::from(candidate.order) << 32 | u64::from(at)))
+    (candidate.order != u32::MAX)
+        .then_some(Reverse(u64::from(candidate.order) << 32 | u64::from(at)))
 }

@@ -131,7 +131,9 @@ pub(crate) fn find_roles(vocabulary: &mut Vocabulary, index: &TextIndex) -> Vec<
     ];
     for (role, texts) in roles {
         if role.is_none() {
-            *role = texts.iter().find_map(|text| make_control(vocabulary, index, text));
+            *role = texts
+                .iter()
+                .find_map(|text| make_control(vocabulary, index, text));
         }
     }
     vocabulary.special = special;

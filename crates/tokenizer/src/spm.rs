@@ -1,4 +1,4 @@
-//! SentencePiece BPE (`tokenizer.ggml.model` = `llama`): neighbours merge when together they are a token, the token of highest score
+//! `SentencePiece` BPE (`tokenizer.ggml.model` = `llama`): neighbours merge when together they are a token, the token of highest score
 //! first; what is left without a token is spelled in byte tokens.
 
 use rustc_hash::FxHashSet;
@@ -11,7 +11,7 @@ use crate::texts::TextIndex;
 use crate::vocabulary::{TokenKind, Vocabulary};
 use crate::word_cache::WordCache;
 
-/// What SentencePiece writes for a space: U+2581.
+/// What `SentencePiece` writes for a space: U+2581.
 pub(crate) const SPACE: char = '▁';
 
 /// Id of a symbol whose token has not been looked up.
@@ -81,7 +81,12 @@ impl SentencePiece {
             .collect();
         let mut longest = 0;
         let mut before_space = FxHashSet::default();
-        for (text, _) in vocabulary.tokens.iter().zip(&order).filter(|&(_, &order)| order != u32::MAX) {
+        for (text, _) in vocabulary
+            .tokens
+            .iter()
+            .zip(&order)
+            .filter(|&(_, &order)| order != u32::MAX)
+        {
             longest = longest.max(text.len());
             collect_before_space(text, &mut before_space);
         }
@@ -120,7 +125,9 @@ impl SentencePiece {
         }
         let mut start = 0;
         for (at, _) in escaped.match_indices(SPACE) {
-            let before = escaped.get(start..at).and_then(|word| word.chars().next_back());
+            let before = escaped
+                .get(start..at)
+                .and_then(|word| word.chars().next_back());
             if before.is_some_and(|c| c != SPACE && !self.before_space.contains(&c)) {
                 self.encode_word(&escaped[start..at], vocabulary, index, scratch, out)?;
                 start = at;
@@ -167,7 +174,9 @@ impl SentencePiece {
                 ids.push(symbol.id);
                 continue;
             }
-            let text = word.get(symbol.start as usize..symbol.end as usize).unwrap_or_default();
+            let text = word
+                .get(symbol.start as usize..symbol.end as usize)
+                .unwrap_or_default();
             match index.get(&vocabulary.tokens, text.as_bytes()) {
                 Some(id) if self.order_of(id) != u32::MAX => ids.push(id),
                 _ => self.spell(text, ids)?,
@@ -203,7 +212,11 @@ fn descending(score: f32) -> u32 {
         return u32::MAX - 1;
     }
     let bits = (score + 0.0).to_bits(); // -0.0 becomes 0.0
-    let ascending = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
+    let ascending = if bits >> 31 == 0 {
+        bits | 1 << 31
+    } else {
+        !bits
+    };
     (!ascending).min(u32::MAX - 1)
 }
 
@@ -223,7 +236,12 @@ fn byte_tokens(vocabulary: &Vocabulary, index: &TextIndex) -> Vec<Option<u32>> {
             *slot = index
                 .get(&vocabulary.tokens, written.as_bytes())
                 .or_else(|| index.get(&vocabulary.tokens, &[byte]))
-                .filter(|&id| !matches!(vocabulary.kind(TokenId(id)), TokenKind::Control | TokenKind::Unknown));
+                .filter(|&id| {
+                    !matches!(
+                        vocabulary.kind(TokenId(id)),
+                        TokenKind::Control | TokenKind::Unknown
+                    )
+                });
         }
     }
     bytes
@@ -247,14 +265,25 @@ mod tests {
     fn a_byte_token_is_two_hexadecimal_digits_and_nothing_else() {
         assert_eq!(byte_of_token(b"<0x0A>"), Some(10));
         assert_eq!(byte_of_token(b"<0xff>"), Some(255));
-        for text in ["<0x-1>", "<0xZZ>", "<0x+1>", "<0x1>", "<0x001>", "<0X41>", "0x41", ""] {
+        for text in [
+            "<0x-1>", "<0xZZ>", "<0x+1>", "<0x1>", "<0x001>", "<0X41>", "0x41", "",
+        ] {
             assert_eq!(byte_of_token(text.as_bytes()), None, "{text}");
         }
     }
 
     #[test]
     fn higher_scores_come_first() {
-        let scores = [f32::INFINITY, 2.0, 0.5, 0.0, -0.5, -31999.0, f32::NEG_INFINITY, f32::NAN];
+        let scores = [
+            f32::INFINITY,
+            2.0,
+            0.5,
+            0.0,
+            -0.5,
+            -31999.0,
+            f32::NEG_INFINITY,
+            f32::NAN,
+        ];
         for pair in scores.windows(2) {
             assert!(descending(pair[0]) < descending(pair[1]), "{pair:?}");
         }

@@ -7,20 +7,11 @@ use rustc_hash::FxHasher;
 use crate::error::TokenizerError;
 
 /// A list of byte strings in one allocation: 4 bytes of overhead each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     bytes: Vec<u8>,
     /// End of each text; the first begins at 0.
     ends: Vec<u32>,
-}
-
-impl Default for Texts {
-    fn default() -> Self {
-        Self {
-            bytes: Vec::new(),
-            ends: Vec::new(),
-        }
-    }
 }
 
 impl Texts {
@@ -33,7 +24,9 @@ impl Texts {
     }
 
     /// Copies texts, in order. Fails when there are more than 4 GiB of them or more than 2^32 - 1.
-    pub fn collect<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> Result<Self, TokenizerError> {
+    pub fn collect<T: AsRef<[u8]>>(
+        texts: impl IntoIterator<Item = T>,
+    ) -> Result<Self, TokenizerError> {
         let texts = texts.into_iter();
         let mut all = Self::with_capacity(texts.size_hint().0.min(1 << 20));
         for text in texts {
@@ -52,7 +45,8 @@ impl Texts {
             found,
             limit: u32::MAX as usize - 1,
         };
-        let end = u32::try_from(self.bytes.len()).map_err(|_| too_large("bytes of text", self.bytes.len()))?;
+        let end = u32::try_from(self.bytes.len())
+            .map_err(|_| too_large("bytes of text", self.bytes.len()))?;
         if self.ends.len() >= u32::MAX as usize - 1 {
             return Err(too_large("texts", self.ends.len()));
         }
@@ -165,6 +159,9 @@ mod tests {
         assert_eq!(index.get(&texts, b""), Some(1));
         assert_eq!(index.get(&texts, b"b"), Some(2));
         assert_eq!(index.get(&texts, b"c"), None);
-        assert_eq!(texts.iter().collect::<Vec<_>>(), [&b"a"[..], b"", b"b", b"a"]);
+        assert_eq!(
+            texts.iter().collect::<Vec<_>>(),
+            [&b"a"[..], b"", b"b", b"a"]
+        );
     }
 }

@@ -48,7 +48,7 @@ pub struct Tokenizer {
     end_of_generation: Vec<TokenId>,
     warnings: Vec<String>,
     /// Memory of encodings that are done, with their word caches.
-    scratch: Mutex<Vec<Box<Scratch>>>,
+    scratch: Mutex<Vec<Scratch>>,
 }
 
 enum Encoder {
@@ -84,20 +84,36 @@ impl Tokenizer {
         let (encoder, usual_bos) = match vocabulary.model {
             Model::SentencePiece => {
                 let encoder = SentencePiece::new(&vocabulary, &index);
-                (Encoder::SentencePiece(encoder), vocabulary.special.bos.is_some())
+                (
+                    Encoder::SentencePiece(encoder),
+                    vocabulary.special.bos.is_some(),
+                )
             }
             Model::ByteLevelBpe => {
                 let pre = pre_tokenizer(&vocabulary, &mut warnings)?;
                 let encoder = Bpe::new(&vocabulary, &index, pre)?;
                 vocabulary.merges = Texts::default();
-                (Encoder::Bpe(encoder), pre.add_bos && vocabulary.special.bos.is_some())
+                (
+                    Encoder::Bpe(encoder),
+                    pre.add_bos && vocabulary.special.bos.is_some(),
+                )
             }
         };
         let add_bos = vocabulary.add_bos.unwrap_or(usual_bos);
         let add_eos = vocabulary.add_eos.unwrap_or(false);
         for (added, flag, key, id) in [
-            (add_bos, "tokenizer.ggml.add_bos_token", "tokenizer.ggml.bos_token_id", vocabulary.special.bos),
-            (add_eos, "tokenizer.ggml.add_eos_token", "tokenizer.ggml.eos_token_id", vocabulary.special.eos),
+            (
+                add_bos,
+                "tokenizer.ggml.add_bos_token",
+                "tokenizer.ggml.bos_token_id",
+                vocabulary.special.bos,
+            ),
+            (
+                add_eos,
+                "tokenizer.ggml.add_eos_token",
+                "tokenizer.ggml.eos_token_id",
+                vocabulary.special.eos,
+            ),
         ] {
             if added && id.is_none() {
                 return Err(TokenizerError::MissingSpecialToken { flag, id: key });
@@ -121,15 +137,22 @@ impl Tokenizer {
     ///
     /// User-defined tokens are found before anything else; control tokens only with `parse_special`. The one error is a text
     /// with a byte that the vocabulary cannot express.
-    pub fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<TokenId>, TokenizerError> {
-        let everything = [0..text.len()];
-        let regions = if options.parse_special { &everything[..] } else { &[] };
-        self.encode_regions(text, regions, options.add_special)
+    pub fn encode(
+        &self,
+        text: &str,
+        options: EncodeOptions,
+    ) -> Result<Vec<TokenId>, TokenizerError> {
+        let everything = options.parse_special.then_some(0..text.len());
+        self.encode_regions(text, everything.as_slice(), options.add_special)
     }
 
     /// Turns segments into token ids as if they were one text, so that words and merges may reach over their borders; control
     /// tokens are found only inside of `special` segments.
-    pub fn encode_segments(&self, segments: &[Segment<'_>], add_special: bool) -> Result<Vec<TokenId>, TokenizerError> {
+    pub fn encode_segments(
+        &self,
+        segments: &[Segment<'_>],
+        add_special: bool,
+    ) -> Result<Vec<TokenId>, TokenizerError> {
         let mut text = String::with_capacity(segments.iter().map(|s| s.text.len()).sum());
         let mut regions: Vec<Range<usize>> = Vec::new();
         for segment in segments {
@@ -197,18 +220,20 @@ impl Tokenizer {
                 Encoder::SentencePiece(model) => {
                     model.encode(text, prefix, &self.vocabulary, &self.index, scratch, ids)?;
                 }
-                Encoder::Bpe(model) => model.encode(text, &self.vocabulary, &self.index, scratch, ids)?,
+                Encoder::Bpe(model) => {
+                    model.encode(text, &self.vocabulary, &self.index, scratch, ids)?;
+                }
             }
         }
         Ok(())
     }
 
-    fn take_scratch(&self) -> Box<Scratch> {
+    fn take_scratch(&self) -> Scratch {
         let mut pool = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         pool.pop().unwrap_or_default()
     }
 
-    fn return_scratch(&self, scratch: Box<Scratch>) {
+    fn return_scratch(&self, scratch: Scratch) {
         let mut pool = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         pool.push(scratch);
     }
@@ -240,7 +265,9 @@ impl Tokenizer {
 
     /// The token with this entry in the vocabulary, of whatever kind.
     pub fn find(&self, text: &str) -> Option<TokenId> {
-        self.index.get(&self.vocabulary.tokens, text.as_bytes()).map(TokenId)
+        self.index
+            .get(&self.vocabulary.tokens, text.as_bytes())
+            .map(TokenId)
     }
 
     /// What a token is; [`TokenKind::Unused`] for ids outside of the vocabulary.
@@ -305,7 +332,8 @@ impl Tokenizer {
 
     /// Whether a space is put before text.
     pub(crate) fn adds_space_prefix(&self) -> bool {
-        self.vocabulary.model == Model::SentencePiece && self.vocabulary.add_space_prefix.unwrap_or(true)
+        self.vocabulary.model == Model::SentencePiece
+            && self.vocabulary.add_space_prefix.unwrap_or(true)
     }
 }
 
@@ -339,7 +367,9 @@ fn pieces(vocabulary: &Vocabulary, warnings: &mut Vec<String>) -> Result<Texts, 
     for (text, &kind) in vocabulary.tokens.iter().zip(&vocabulary.kinds) {
         buffer.clear();
         match kind {
-            TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined => buffer.extend_from_slice(text),
+            TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined => {
+                buffer.extend_from_slice(text);
+            }
             TokenKind::Byte if let Some(byte) = spm::byte_of_token(text) => buffer.push(byte),
             _ => {
                 bad_bytes += usize::from(kind == TokenKind::Byte);

@@ -41,7 +41,7 @@ impl TokenKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Model {
-    /// SentencePiece BPE by scores (`tokenizer.ggml.model` = `llama`).
+    /// `SentencePiece` BPE by scores (`tokenizer.ggml.model` = `llama`).
     SentencePiece,
     /// Byte-level BPE by merges (`gpt2`).
     ByteLevelBpe,
@@ -94,7 +94,7 @@ pub struct Vocabulary {
     pub tokens: Texts,
     /// Kind of each token; empty means that all are normal.
     pub kinds: Vec<TokenKind>,
-    /// Score of each token (SentencePiece: higher merges first); empty means that all are 0.
+    /// Score of each token (`SentencePiece`: higher merges first); empty means that all are 0.
     pub scores: Vec<f32>,
     /// Merges, `left right` with a space between, best first (byte-level BPE).
     pub merges: Texts,
@@ -104,7 +104,7 @@ pub struct Vocabulary {
     pub add_bos: Option<bool>,
     /// Whether EOS comes last; `None` means as usual for the model.
     pub add_eos: Option<bool>,
-    /// Whether a space is put before text (SentencePiece); `None` means yes.
+    /// Whether a space is put before text (`SentencePiece`); `None` means yes.
     pub add_space_prefix: Option<bool>,
     /// Whether spaces after a special token belong to it: the special tokens of Phi-3 are so.
     pub special_tokens_take_spaces_after: bool,
@@ -163,7 +163,10 @@ impl Vocabulary {
     }
 
     pub(crate) fn kind(&self, id: TokenId) -> TokenKind {
-        self.kinds.get(id.index()).copied().unwrap_or(TokenKind::Unused)
+        self.kinds
+            .get(id.index())
+            .copied()
+            .unwrap_or(TokenKind::Unused)
     }
 }
 

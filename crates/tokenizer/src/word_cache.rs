@@ -44,7 +44,10 @@ impl WordCache {
     #[inline]
     pub(crate) fn key(word: &[u8]) -> Option<Key> {
         let mut bytes = [0; KEY + 1];
-        bytes.get_mut(..word.len()).filter(|room| room.len() <= KEY && !room.is_empty())?.copy_from_slice(word);
+        bytes
+            .get_mut(..word.len())
+            .filter(|room| room.len() <= KEY && !room.is_empty())?
+            .copy_from_slice(word);
         bytes[KEY] = word.len() as u8;
         let mut words = [0; 3];
         for (to, from) in words.iter_mut().zip(bytes.chunks_exact(8)) {

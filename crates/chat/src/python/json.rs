@@ -67,13 +67,12 @@ fn invalid(problem: impl std::fmt::Display) -> Error {
 
 /// `indent` is a number of spaces or the text itself.
 fn indentation(value: &Value) -> Result<String, Error> {
-    let text = match value.as_str() {
-        Some(text) => text.to_owned(),
-        None => {
-            let count = i64::try_from(value.clone())?.max(0);
-            let count = usize::try_from(count).unwrap_or(usize::MAX);
-            " ".repeat(count.min(MAX_INDENT + 1))
-        }
+    let text = if let Some(text) = value.as_str() {
+        text.to_owned()
+    } else {
+        let count = i64::try_from(value.clone())?.max(0);
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        " ".repeat(count.min(MAX_INDENT + 1))
     };
     if text.len() > MAX_INDENT {
         return Err(invalid(format!(

@@ -26,6 +26,7 @@ pub(super) fn call(
 }
 
 /// The filter `trim`, with Python's idea of space.
+#[expect(clippy::needless_pass_by_value, reason = "the shape that a filter has")]
 pub(super) fn trim_filter(value: StringInput<'_>, chars: Option<Cow<'_, str>>) -> Value {
     Value::from(trim(value.as_str(), chars.as_deref(), true, true))
 }

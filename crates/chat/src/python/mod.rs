@@ -1,5 +1,6 @@
 //! What templates expect of Python that the engine does not have, or has in another form.
 
+mod bounded;
 mod json;
 mod methods;
 mod value;
@@ -16,6 +17,7 @@ use minijinja::{Environment, Error, ErrorKind, Value, escape_formatter};
 /// Adds filters, functions and methods to an environment.
 pub(crate) fn install(env: &mut Environment<'static>) {
     env.set_unknown_method_callback(methods::call);
+    env.add_filter(crate::source::BOUNDED, bounded::bounded);
     env.add_filter("tojson", json::tojson);
     env.add_filter("trim", methods::trim_filter);
     env.add_filter("string", |value: &Value| {

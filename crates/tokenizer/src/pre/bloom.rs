@@ -9,7 +9,11 @@ pub(super) fn words(text: &str, emit: Emit<'_>) {
 }
 
 fn end_of_word(reader: Reader<'_>, pos: usize) -> usize {
-    let start = if reader.byte(pos) == b' ' { pos + 1 } else { pos };
+    let start = if reader.byte(pos) == b' ' {
+        pos + 1
+    } else {
+        pos
+    };
     let end = reader.run_while(start, is_inside);
     if end > start { end } else { pos }
 }

@@ -1,4 +1,4 @@
-//! The first DeepSeek models (LLM and Coder): one pattern a pass, over explicit ranges of letters and punctuation.
+//! The first `DeepSeek` models (LLM and Coder): one pattern a pass, over explicit ranges of letters and punctuation.
 
 use super::{Emit, cut};
 use crate::unicode::{Class, Reader};
@@ -24,15 +24,19 @@ pub(super) fn punctuation(text: &str, emit: Emit<'_>) {
 
 /// `\s?` and one or more of the letters with case that the pattern lists.
 pub(super) fn cased_letters(text: &str, emit: Emit<'_>) {
-    cut(text, emit, |r, pos| after_optional_space(r, pos, is_cased_letter));
+    cut(text, emit, |r, pos| {
+        after_optional_space(r, pos, is_cased_letter)
+    });
 }
 
 /// `\s?[!-/:-~！-／：-～‘-‟　-。]+`
 pub(super) fn western_punctuation(text: &str, emit: Emit<'_>) {
     cut(text, emit, |r, pos| {
-        after_optional_space(r, pos, |c| {
-            matches!(c, '!'..='/' | ':'..='~' | '！'..='／' | '：'..='～' | '‘'..='‟' | '\u{3000}'..='。')
-        })
+        after_optional_space(
+            r,
+            pos,
+            |c| matches!(c, '!'..='/' | ':'..='~' | '！'..='／' | '：'..='～' | '‘'..='‟' | '\u{3000}'..='。'),
+        )
     });
 }
 
@@ -73,7 +77,9 @@ fn is_cased_letter(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphabetic();
     }
-    CASED.iter().any(|&(first, last)| (first..=last).contains(&c))
+    CASED
+        .iter()
+        .any(|&(first, last)| (first..=last).contains(&c))
 }
 
 #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! DeepSeek V3 and the models of its pattern. After digits and CJK are cut out, words are
+//! `DeepSeek` V3 and the models of its pattern. After digits and CJK are cut out, words are
 //!
 //! ```text
 //! [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*
@@ -69,7 +69,11 @@ fn end_of_word(reader: Reader<'_>, pos: usize) -> Option<usize> {
 /// ` ?[\p{P}\p{S}]+`, or `pos`.
 #[inline]
 fn symbols(reader: Reader<'_>, pos: usize) -> usize {
-    let start = if reader.byte(pos) == b' ' { pos + 1 } else { pos };
+    let start = if reader.byte(pos) == b' ' {
+        pos + 1
+    } else {
+        pos
+    };
     let end = reader.run(start, SYMBOLS);
     if end > start { end } else { pos }
 }

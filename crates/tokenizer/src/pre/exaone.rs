@@ -51,7 +51,11 @@ fn end_of_phrase(reader: Reader<'_>, pos: usize) -> usize {
 /// `(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+` at a letter.
 fn letters(reader: Reader<'_>, mut pos: usize) -> usize {
     loop {
-        let start = if reader.byte(pos) == b' ' { pos + 1 } else { pos };
+        let start = if reader.byte(pos) == b' ' {
+            pos + 1
+        } else {
+            pos
+        };
         match reader.class(start) {
             Some((class, next)) if class.is(Class::LETTER) => pos = reader.run(next, Class::MARK),
             _ => return pos,

@@ -1,4 +1,4 @@
-//! The o200k pattern of GPT-4o, Llama 4 and MiniMax, and Mistral's Tekken, which differ in digits and contractions:
+//! The o200k pattern of GPT-4o, Llama 4 and `MiniMax`, and Mistral's Tekken, which differ in digits and contractions:
 //!
 //! ```text
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
@@ -36,7 +36,10 @@ fn end_of_piece(reader: Reader<'_>, pos: usize, digits: usize, contractions: boo
     // A mark can be the optional first character as well as part of the word.
     let prefix = (!class.is(Class::LETTER) && !class.is(Class::NEWLINE)).then_some(next);
     let starts = [prefix, class.is(HEAD.or(TAIL)).then_some(pos)];
-    let tries = [lower_word as fn(Reader<'_>, usize) -> Option<usize>, upper_word];
+    let tries = [
+        lower_word as fn(Reader<'_>, usize) -> Option<usize>,
+        upper_word,
+    ];
     for word in tries {
         for start in starts.into_iter().flatten() {
             if let Some(end) = word(reader, start) {

@@ -95,11 +95,7 @@ pub(super) fn powers_of_two_spaces(text: &str, emit: Emit<'_>) {
 }
 
 #[inline]
-fn end_of_word(
-    reader: Reader<'_>,
-    pos: usize,
-    style: Style,
-) -> usize {
+fn end_of_word(reader: Reader<'_>, pos: usize, style: Style) -> usize {
     let Some((class, next)) = reader.class(pos) else {
         return pos;
     };
@@ -117,10 +113,10 @@ fn end_of_word(
     }
     let not_symbol = Class::SPACE.or(style.letters).or(Class::NUMBER);
     let following = reader.class(next);
-    if !class.is(Class::NEWLINE) {
-        if let Some((_, end)) = following.filter(|(class, _)| class.is(style.letters)) {
-            return reader.run(end, style.letters);
-        }
+    if !class.is(Class::NEWLINE)
+        && let Some((_, end)) = following.filter(|(class, _)| class.is(style.letters))
+    {
+        return reader.run(end, style.letters);
     }
     let is_symbol = !class.is(Class::SPACE)
         || (reader.byte(pos) == b' ' && following.is_some_and(|(class, _)| !class.is(not_symbol)));

@@ -121,7 +121,6 @@ pub(crate) static PRE_TOKENIZERS: &[PreTokenizer] = &[
         passes: &[llama3::three_digits],
         ignore_merges: true,
         add_bos: true,
-        ..PLAIN
     },
     PreTokenizer {
         names: &["dbrx", "smaug-bpe", "chatglm-bpe"],
@@ -246,7 +245,6 @@ pub(crate) static PRE_TOKENIZERS: &[PreTokenizer] = &[
         passes: &[gpt4o::words_one_digit_without_contractions],
         ignore_merges: true,
         add_bos: true,
-        ..PLAIN
     },
     PreTokenizer {
         names: &["bloom", "gpt3-finnish", "poro-chat"],
@@ -281,7 +279,10 @@ impl PreTokenizer {
 
     /// All names, for an error message.
     pub(crate) fn known_names() -> String {
-        let names: Vec<&str> = PRE_TOKENIZERS.iter().flat_map(|p| p.names.iter().copied()).collect();
+        let names: Vec<&str> = PRE_TOKENIZERS
+            .iter()
+            .flat_map(|p| p.names.iter().copied())
+            .collect();
         names.join(", ")
     }
 

@@ -16,7 +16,8 @@ pub(super) fn with_backtick(text: &str, emit: Emit<'_>) {
 }
 
 fn is_punctuation(c: char) -> bool {
-    matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '~' | '|') || Class::of(c).is(Class::PUNCTUATION)
+    matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '~' | '|')
+        || Class::of(c).is(Class::PUNCTUATION)
 }
 
 /// `\p{N}`

@@ -9,7 +9,7 @@ use tables::{BLOCK, BLOCKS, INDEX};
 pub(crate) struct Class(u16);
 
 impl Class {
-    /// `\s`: White_Space, newlines included.
+    /// `\s`: `White_Space`, newlines included.
     pub(crate) const SPACE: Class = Class(1);
     /// Carriage return and line feed.
     pub(crate) const NEWLINE: Class = Class(1 << 1);

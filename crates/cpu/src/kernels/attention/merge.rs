@@ -47,7 +47,8 @@ pub(super) fn merge<S: Simd>(s: S, total: &mut [f32], part: &[f32]) {
     total[state + 1] = l1.mul_add(a, l2 * b);
 }
 
-/// Writes the output row of a query head: `x / l`, with a sink first `m' = max(m, sink)`, `c = exp(m - m')`, `l = fma(l, c, exp(sink - m'))`, `x = x * c`.
+/// Writes the output row of a query head: `x * (c / l)` with `c = 1`; with a sink first `m' = max(m, sink)`, `c = exp(m - m')`, `l = fma(l, c,
+/// exp(sink - m'))`.
 /// A row that has seen nothing is zero.
 ///
 /// # Safety
@@ -80,8 +81,8 @@ pub(super) unsafe fn finish<S: Simd>(
         c = exp(s, m - top);
         l = l.mul_add(c, exp(s, sink - top));
     }
+    let factor = s.splat(c / l);
     for (out, x) in out.chunks_mut(LANES).zip(row.as_chunks().0) {
-        let y = s.div(s.mul(s.load(x), s.splat(c)), s.splat(l));
-        s.store_partial(y, out);
+        s.store_partial(s.mul(s.load(x), factor), out);
     }
 }

@@ -7,7 +7,7 @@
 //! - Per tile, over the positions that the row sees: `m' = max(m, largest score)`, `c = exp(m - m')`, `p = exp(score - m')`, `l = fma(l, c, sum of
 //!   p)` (four vectors added pairwise, then the fixed tree), and each output dimension `acc = acc * c`, then `fma(p, v, acc)` in ascending position.
 //! - Sixteen tiles are a segment, which begins from nothing. Segments are merged in ascending order ([`merge`]), so that they can be computed
-//!   anywhere. A sink takes part after the last segment; then `acc / l`.
+//!   anywhere. A sink takes part after the last segment; then `acc * (1 / l)`.
 //!
 //! Positions that a row does not see are never touched by its sums, so it does not matter what the cache holds there.
 
@@ -28,7 +28,7 @@ pub const SEGMENT_TILES: usize = 16;
 pub const SEGMENT: usize = SEGMENT_TILES * PAGE;
 
 /// Rows that share one pass over a tile, if a single query has no more.
-const BLOCK_ROWS: usize = 96;
+const BLOCK_ROWS: usize = 192;
 
 /// Which positions a query sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -107,46 +107,47 @@ fn one<S: Blocks>(
 ) {
     let layout = rows.attention.layout;
     let (k_bytes, v_bytes) = (layout.k_bytes(), layout.v_bytes());
-    // While on keys the values are fetched, and while on values the next keys.
-    let fetch_values = |steps| Prefetch::new(page.values, v_bytes, steps);
-    let fetch_keys = |steps| match after {
-        Some(after) => Prefetch::new(after.keys, k_bytes, steps),
-        None => Prefetch::NONE,
-    };
     let direct = which.len() <= S::DIRECT;
-    let v_vectors = layout.v_dim().div_ceil(LANES);
     let tile = Tile { rows, tile, which };
     // SAFETY: a page holds the head's keys and values in the layout's types and is aligned for them; scratch has a tile of floats each, and
     // rows for the block.
     unsafe {
-        let mut fetch = fetch_values(GROUPS * layout.k_dim());
+        // While on keys the values are fetched, and while on values the next keys.
+        let mut fetch = Prefetch::new(page.values, v_bytes);
         let mut keys = page.keys;
         let mut ty = layout.k_type();
         if ty != KvType::F32 && (!direct || ty.block_len() > 1) {
-            load_keys(s, layout, keys, scratch.keys.as_mut_ptr(), fetch);
-            (keys, ty, fetch) = (scratch.keys.as_ptr().cast(), KvType::F32, Prefetch::NONE);
+            load_keys(s, layout, keys, scratch.keys.as_mut_ptr(), &mut fetch);
+            (keys, ty) = (scratch.keys.as_ptr().cast(), KvType::F32);
+            fetch.rest();
         }
         let weights = scratch.weights.as_mut_ptr();
         match ty {
-            KvType::F16 => tile.scores::<S, F16>(s, keys.cast(), weights, fetch),
-            KvType::Bf16 => tile.scores::<S, Bf16>(s, keys.cast(), weights, fetch),
-            _ => tile.scores::<S, f32>(s, keys.cast(), weights, fetch),
+            KvType::F16 => tile.scores::<S, F16>(s, keys.cast(), weights, &mut fetch),
+            KvType::Bf16 => tile.scores::<S, Bf16>(s, keys.cast(), weights, &mut fetch),
+            _ => tile.scores::<S, f32>(s, keys.cast(), weights, &mut fetch),
         }
+        fetch.rest();
         tile.softmax(s, scratch);
-        let mut fetch = fetch_keys(PAGE * v_vectors);
+        let mut fetch = match after {
+            Some(after) => Prefetch::new(after.keys, k_bytes),
+            None => Prefetch::NONE,
+        };
         let mut values = page.values;
         let mut ty = layout.v_type();
         // Without scratch a row's last vector may not reach into the next row.
         let direct = direct && layout.v_dim() % LANES == 0;
         if !direct || ty.block_len() > 1 {
-            load_values(s, layout, values, scratch.values.as_mut_ptr(), fetch);
-            (values, ty, fetch) = (scratch.values.as_ptr().cast(), KvType::F32, Prefetch::NONE);
+            load_values(s, layout, values, scratch.values.as_mut_ptr(), &mut fetch);
+            (values, ty) = (scratch.values.as_ptr().cast(), KvType::F32);
+            fetch.rest();
         }
         match ty {
-            KvType::F16 => tile.values::<S, F16>(s, values.cast(), scratch, fetch),
-            KvType::Bf16 => tile.values::<S, Bf16>(s, values.cast(), scratch, fetch),
-            _ => tile.values::<S, f32>(s, values.cast(), scratch, fetch),
+            KvType::F16 => tile.values::<S, F16>(s, values.cast(), scratch, &mut fetch),
+            KvType::Bf16 => tile.values::<S, Bf16>(s, values.cast(), scratch, &mut fetch),
+            _ => tile.values::<S, f32>(s, values.cast(), scratch, &mut fetch),
         }
+        fetch.rest();
     }
 }
 
@@ -186,7 +187,7 @@ impl Tile<'_> {
         s: S,
         keys: *const E,
         out: *mut f32,
-        mut fetch: Prefetch,
+        fetch: &mut Prefetch,
     ) {
         let attention = self.rows.attention;
         let dim = attention.layout.k_dim();
@@ -212,7 +213,7 @@ impl Tile<'_> {
                 with_rows!(
                     S,
                     block.len(),
-                    score_rows::<E>(s, keys, groups, q, out, &mut fetch)
+                    score_rows::<E>(s, keys, groups, q, out, fetch)
                 );
             }
         }
@@ -230,8 +231,17 @@ impl Tile<'_> {
             }
             s.load(&lanes)
         };
+        // All rows of a query see the same, so what is seen begins and ends with a query.
+        let group = attention.group();
+        let mut seen = 0..0;
+        let mut head = group;
         for row in self.which.clone() {
-            let seen = self.seen(row);
+            if head == group {
+                head = 0;
+                seen = self.seen(row);
+            }
+            let slope = attention.slopes.get(self.rows.kv_head * group + head);
+            head += 1;
             let weights = &mut scratch.weights[row * PAGE..][..PAGE];
             let weights = weights.as_chunks_mut::<LANES>().0;
             let state = &mut scratch.segment[(row + 1) * len - LANES..][..2];
@@ -249,7 +259,7 @@ impl Tile<'_> {
                     x = s.mul(cap, math::tanh(s, s.div(x, cap)));
                 }
                 let at = s.add(iota, s.splat((g * LANES) as f32));
-                if let Some(&slope) = attention.slopes.get(self.rows.head(row)) {
+                if let Some(&slope) = slope {
                     let query = self.rows.position(row) as f32;
                     let key = s.add(at, s.splat((self.tile * PAGE) as f32));
                     x = s.fma(s.splat(slope), s.sub(key, s.splat(query)), x);
@@ -293,7 +303,7 @@ impl Tile<'_> {
         s: S,
         values: *const E,
         scratch: &mut Scratch<'_>,
-        mut fetch: Prefetch,
+        fetch: &mut Prefetch,
     ) {
         let attention = self.rows.attention;
         let (stride, len) = (attention.v_stride(), attention.partial_len());
@@ -301,13 +311,20 @@ impl Tile<'_> {
         let corrections = scratch.corrections.as_mut_ptr();
         let acc = scratch.segment.as_mut_ptr();
         for block in self.blocks::<S>() {
+            let (first, last) = (self.seen(block.start), self.seen(block.end - 1));
             // What all rows of the block see; before and after it rows go one by one.
-            let mut all = self.seen(block.end - 1).start..self.seen(block.start).end;
+            let mut all = last.start..first.end;
             if all.is_empty() {
                 all = PAGE..PAGE;
             }
+            let same = first == last;
             let steps = block.len();
-            for step in 0..2 * steps + 1 {
+            let (mut step, end) = if same {
+                (steps, steps + 1)
+            } else {
+                (0, 2 * steps + 1)
+            };
+            while step < end {
                 let (rows, positions) = match step {
                     _ if step == steps => (block.clone(), all.clone()),
                     _ if step < steps => {
@@ -320,6 +337,7 @@ impl Tile<'_> {
                         (row..row + 1, all.end..self.seen(row).end)
                     }
                 };
+                step += 1;
                 if positions.is_empty() {
                     continue;
                 }
@@ -334,7 +352,7 @@ impl Tile<'_> {
                         acc: acc.add(rows.start * len),
                         len,
                     };
-                    with_rows!(S, rows.len(), weigh_rows::<E>(s, &args, &mut fetch));
+                    with_rows!(S, rows.len(), weigh_rows::<E>(s, &args, fetch));
                     // Done; what follows in this tile must not correct again.
                     corrections
                         .add(rows.start)
@@ -372,9 +390,13 @@ unsafe fn score_rows<S: Blocks, E: Element, const R: usize>(
     let mut q = [rows.q; R];
     // SAFETY: the caller's: rows exist, groups are below 4.
     unsafe {
-        for (r, q) in q.iter_mut().enumerate() {
-            let row = rows.first + r;
-            *q = q.add(row / rows.group * rows.stride + row % rows.group * rows.dim);
+        let (mut query, mut head) = (rows.first / rows.group, rows.first % rows.group);
+        for q in &mut q {
+            *q = q.add(query * rows.stride + head * rows.dim);
+            head += 1;
+            if head == rows.group {
+                (query, head) = (query + 1, 0);
+            }
         }
         let mut g = groups.start;
         let wide = S::vectors(R);
@@ -387,6 +409,11 @@ unsafe fn score_rows<S: Blocks, E: Element, const R: usize>(
                 _ => score_block::<S, E, R, 1>(s, keys, rows.dim, &q, out, fetch),
             }
             g += wide;
+        }
+        if wide > 2 && g + 2 <= groups.end {
+            let keys = keys.add(g * rows.dim * LANES);
+            score_block::<S, E, R, 2>(s, keys, rows.dim, &q, out.add(g * LANES), fetch);
+            g += 2;
         }
         while g < groups.end {
             let keys = keys.add(g * rows.dim * LANES);
@@ -417,8 +444,8 @@ unsafe fn score_block<S: Simd, E: Element, const R: usize, const V: usize>(
             let mut k = [s.splat(0.0); V];
             for (v, k) in k.iter_mut().enumerate() {
                 *k = E::load(s, &*keys.add((v * dim + d) * LANES).cast());
-                ahead.step();
             }
+            ahead.step((V * size_of::<E>() / 4).max(1));
             for r in 0..R {
                 let x = s.splat(*q[r].add(d));
                 for v in 0..V {
@@ -469,6 +496,10 @@ unsafe fn weigh_rows<S: Blocks, E: Element, const R: usize>(
             }
             d += wide;
         }
+        if wide > 2 && d + 2 <= vectors {
+            weigh_block::<S, E, R, 2>(s, args, d * LANES, fetch);
+            d += 2;
+        }
         while d < vectors {
             weigh_block::<S, E, R, 1>(s, args, d * LANES, fetch);
             d += 1;
@@ -503,8 +534,8 @@ unsafe fn weigh_block<S: Simd, E: Element, const R: usize, const V: usize>(
             for (v, x) in x.iter_mut().enumerate() {
                 let at = args.values.add(t * args.stride + first + v * LANES);
                 *x = E::load(s, &*at.cast());
-                ahead.step();
             }
+            ahead.step((V * size_of::<E>() / 4).max(1));
             for r in 0..R {
                 let p = s.splat(*args.weights.add(r * PAGE + t));
                 for v in 0..V {

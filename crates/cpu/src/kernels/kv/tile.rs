@@ -45,42 +45,43 @@ impl Element for Bf16 {
     }
 }
 
-/// Fetches memory into the second-level cache, a few lines at a time between other work.
+/// Fetches memory into the second-level cache, a line at a time between other work.
 #[derive(Clone, Copy)]
 pub(crate) struct Prefetch {
     at: *const u8,
-    lines: usize,
-    rate: usize,
+    end: *const u8,
 }
 
 impl Prefetch {
     /// Nothing to fetch.
     pub(crate) const NONE: Self = Self {
         at: std::ptr::null(),
-        lines: 0,
-        rate: 0,
+        end: std::ptr::null(),
     };
 
-    /// Fetches `bytes` from `at` on within `steps` calls of [`Self::step`].
+    /// Fetches `bytes` from `at` on.
     #[inline(always)]
-    pub(crate) fn new(at: *const u8, bytes: usize, steps: usize) -> Self {
-        let lines = bytes.div_ceil(64);
-        Self {
-            at,
-            lines,
-            rate: lines.div_ceil(steps.max(1)),
-        }
+    pub(crate) fn new(at: *const u8, bytes: usize) -> Self {
+        let end = at.wrapping_add(bytes);
+        Self { at, end }
     }
 
     /// Fetches the next lines.
     #[inline(always)]
-    pub(crate) fn step(&mut self) {
-        if self.lines > 0 {
-            for _ in 0..self.rate {
+    pub(crate) fn step(&mut self, lines: usize) {
+        if self.at < self.end {
+            for _ in 0..lines {
                 prefetch(self.at);
                 self.at = self.at.wrapping_add(64);
             }
-            self.lines = self.lines.saturating_sub(self.rate);
+        }
+    }
+
+    /// Fetches all that is left.
+    #[inline(always)]
+    pub(crate) fn rest(&mut self) {
+        while self.at < self.end {
+            self.step(1);
         }
     }
 }
@@ -117,7 +118,7 @@ pub(crate) unsafe fn load_keys<S: Simd>(
     layout: &KvLayout,
     keys: *const u8,
     out: *mut f32,
-    fetch: Prefetch,
+    fetch: &mut Prefetch,
 ) {
     let dim = layout.k_dim;
     // SAFETY: every vector lies inside the head's keys, and the same number of floats inside `out`.
@@ -129,7 +130,6 @@ pub(crate) unsafe fn load_keys<S: Simd>(
             KvType::Q8_0 | KvType::Q4_0 => {
                 let four = layout.k_type == KvType::Q4_0;
                 let bytes = layout.k_type.block_bytes() * LANES;
-                let mut fetch = fetch;
                 for block in 0..PAGE / LANES * (dim / BLOCK) {
                     let at = keys.add(block * bytes);
                     let out = out.add(block * BLOCK * LANES).cast::<[f32; LANES]>();
@@ -142,8 +142,8 @@ pub(crate) unsafe fn load_keys<S: Simd>(
                             s.load_i8(&*quants.add(i).cast())
                         };
                         s.store(s.mul(scales, q), &mut *out.add(i));
-                        fetch.step();
                     }
+                    fetch.step(bytes / 64);
                 }
             }
         }
@@ -160,13 +160,16 @@ unsafe fn widen<S: Simd, E: Element>(
     src: *const u8,
     out: *mut f32,
     vectors: usize,
-    mut fetch: Prefetch,
+    fetch: &mut Prefetch,
 ) {
     let (src, out) = (src.cast::<[E; LANES]>(), out.cast::<[f32; LANES]>());
-    for i in 0..vectors {
-        // SAFETY: the caller's.
-        unsafe { s.store(E::load(s, &*src.add(i)), &mut *out.add(i)) };
-        fetch.step();
+    debug_assert_eq!(vectors % 4, 0, "tiles are whole groups");
+    for i in (0..vectors).step_by(4) {
+        for i in i..i + 4 {
+            // SAFETY: the caller's.
+            unsafe { s.store(E::load(s, &*src.add(i)), &mut *out.add(i)) };
+        }
+        fetch.step(size_of::<E>());
     }
 }
 
@@ -180,7 +183,7 @@ pub(crate) unsafe fn load_values<S: Simd>(
     layout: &KvLayout,
     values: *const u8,
     out: *mut f32,
-    fetch: Prefetch,
+    fetch: &mut Prefetch,
 ) {
     let dim = layout.v_dim;
     // SAFETY: every vector lies inside the head's values, and the same number of floats inside `out`.
@@ -192,7 +195,6 @@ pub(crate) unsafe fn load_values<S: Simd>(
             KvType::Q8_0 | KvType::Q4_0 => {
                 let four = layout.v_type == KvType::Q4_0;
                 let bytes = layout.v_type.block_bytes();
-                let mut fetch = fetch;
                 for block in 0..PAGE * (dim / BLOCK) {
                     let at = values.add(block * bytes);
                     let out = out.add(block * BLOCK).cast::<[f32; LANES]>();
@@ -207,7 +209,7 @@ pub(crate) unsafe fn load_values<S: Simd>(
                         };
                         s.store(s.mul(scale, q), &mut *out.add(i));
                     }
-                    fetch.step();
+                    fetch.step(1);
                 }
             }
         }
@@ -232,7 +234,7 @@ unsafe fn widen_rows<S: Simd, E: Element>(
     src: *const u8,
     out: *mut f32,
     dim: usize,
-    mut fetch: Prefetch,
+    fetch: &mut Prefetch,
 ) {
     let (whole, rest) = (dim / LANES, dim % LANES);
     // SAFETY: the caller's; the last vector of a row is copied element by element, since it would leave the page at its end.
@@ -247,12 +249,12 @@ unsafe fn widen_rows<S: Simd, E: Element>(
             for i in 0..whole {
                 let x = E::load(s, &*src.add(i * LANES).cast());
                 s.store(x, &mut *out.add(i * LANES).cast());
-                fetch.step();
+                fetch.step(1);
             }
             let mut last: [E; LANES] = std::mem::zeroed();
             std::ptr::copy_nonoverlapping(src.add(whole * LANES), last.as_mut_ptr(), rest);
             s.store(E::load(s, &last), &mut *out.add(whole * LANES).cast());
-            fetch.step();
+            fetch.step(1);
         }
     }
 }

@@ -33,12 +33,7 @@ pub(super) struct Ahead {
 impl Ahead {
     /// For a kernel that goes over `rows` rows, `step_bytes` of each at a time; `left` bytes from the first row's begin the matrix ends.
     #[inline(always)]
-    pub(super) fn new(
-        first: Rows,
-        rows: usize,
-        step_bytes: usize,
-        left: usize,
-    ) -> Self {
+    pub(super) fn new(first: Rows, rows: usize, step_bytes: usize, left: usize) -> Self {
         let row_bytes = first.stride;
         let whole = rows * row_bytes;
         let column = DISTANCE % whole / rows / LINE * LINE;

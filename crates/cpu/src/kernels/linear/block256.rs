@@ -1,7 +1,9 @@
 //! The frame of the types with super-blocks of 256 weights.
 
 use super::ahead::Ahead;
-use super::frame::{Quads, Segment, Strip, Vectors, each, groups, leave, resume, segments};
+use super::frame::{
+    InTile, Quads, Segment, Segments, Strip, Turned, Vectors, each, groups, leave, resume,
+};
 use super::isa::{Isa, Rows};
 use super::{Activations, PANEL_ROWS, Panel};
 use std::marker::PhantomData;
@@ -41,6 +43,16 @@ pub(super) trait Block256 {
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V;
     /// Which sub-block of the super-block it is.
     fn sub_block(chunk: usize, unit: usize) -> usize;
+}
+
+/// A sub-block of a chunk in registers.
+struct InChunk<'a, I: Isa, W: Block256>(&'a W::Raw<I>, usize);
+
+impl<I: Isa, W: Block256> Quads<I> for InChunk<'_, I, W> {
+    #[inline(always)]
+    unsafe fn quad(&self, isa: I, i: usize) -> I::V {
+        W::quad(isa, self.0, self.1, i)
+    }
 }
 
 /// Scales of a super-block as bytes in the order of the sub-blocks, four to a word.
@@ -168,7 +180,7 @@ impl<I: Isa> Scales<I> {
 #[inline(always)]
 unsafe fn unit<I: Isa, W: Block256, const T: usize>(
     isa: I,
-    quad: impl Fn(usize) -> I::V,
+    quads: &impl Quads<I>,
     scale: I::V,
     q: *const i8,
     cols: usize,
@@ -178,7 +190,8 @@ unsafe fn unit<I: Isa, W: Block256, const T: usize>(
     let mut dots = [isa.zero(); T];
     each!([0 1 2 3 4 5 6 7] |i| {
         if i < W::SUB / 4 {
-            let w = quad(i);
+            // SAFETY: sub-blocks have 8 or 4 of them.
+            let w = unsafe { quads.quad(isa, i) };
             if i > 0 && i % depth == 0 {
                 for t in 0..T {
                     sums[t] = isa.end_scaled(sums[t], dots[t], scale);
@@ -205,7 +218,7 @@ unsafe fn unit<I: Isa, W: Block256, const T: usize>(
 
 /// A super-block of all lanes' rows, turned.
 struct Tile {
-    quads: Quads,
+    quads: Turned,
     /// The parts of [`Scales`], one after another.
     scales: Vectors<26>,
 }
@@ -259,10 +272,9 @@ impl Tile {
         unsafe {
             let mut sums = [isa.zero(); T];
             for j in 0..256 / W::SUB {
-                let quads = self.quads.0.as_ptr().wrapping_add(j * (W::SUB / 4));
                 unit::<I, W, T>(
                     isa,
-                    |i| isa.load(quads.wrapping_add(i).cast()),
+                    &InTile(self.quads.0.as_ptr().wrapping_add(j * (W::SUB / 4))),
                     isa.load(self.scales.0[j].as_ptr()),
                     x.quants.wrapping_add(j * W::SUB),
                     x.cols,
@@ -315,7 +327,7 @@ impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
                             let j = W::sub_block(chunk, u);
                             unit::<I, W, T>(
                                 isa,
-                                |i| W::quad(isa, &raw, u, i),
+                                &InChunk::<I, W>(&raw, u),
                                 scales.units[j],
                                 x.quants.wrapping_add(j * W::SUB),
                                 x.cols,
@@ -335,7 +347,7 @@ impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
     unsafe fn tiled<const T: usize>(&self, groups: usize, mut ahead: Ahead) {
         let Self { isa, segment, .. } = *self;
         let mut tile = Tile {
-            quads: Quads([[0; PANEL_ROWS]; 64]),
+            quads: Turned([[0; PANEL_ROWS]; 64]),
             scales: Vectors([[0; PANEL_ROWS]; 26]),
         };
         for b in 0..segment.blocks {
@@ -370,23 +382,22 @@ pub(super) unsafe fn panel<I: Isa, W: Block256>(
     out: &mut [f32],
 ) {
     let (x, tokens) = checked::<W>(panel, x, out);
-    // SAFETY: shapes were checked.
-    unsafe {
-        segments(panel, x.blocks, W::BYTES, |segment| {
-            for strip in (0..PANEL_ROWS).step_by(I::LANES) {
-                let step = W::BYTES.div_ceil(256 / W::SUB / W::UNITS);
-                let (rows, ahead) = segment.strip::<I>(strip, step);
-                let lanes = Lanes {
-                    isa,
-                    types: PhantomData::<W>,
-                    segment,
-                    rows,
-                    x,
-                    out: out.as_mut_ptr().wrapping_add(strip),
-                };
-                groups::<I>(&lanes, tokens, ahead);
-            }
-        });
+    let mut segments = Segments::new(panel, x.blocks, W::BYTES);
+    while let Some(segment) = segments.next() {
+        for strip in (0..PANEL_ROWS).step_by(I::LANES) {
+            let (rows, ahead) =
+                segment.strip::<I>(strip, W::BYTES.div_ceil(256 / W::SUB / W::UNITS));
+            let lanes = Lanes {
+                isa,
+                types: PhantomData::<W>,
+                segment: &segment,
+                rows,
+                x,
+                out: out.as_mut_ptr().wrapping_add(strip),
+            };
+            // SAFETY: shapes were checked.
+            unsafe { groups::<I>(&lanes, tokens, ahead) };
+        }
     }
 }
 

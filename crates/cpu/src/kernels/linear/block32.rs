@@ -1,7 +1,9 @@
 //! The frame of the types with blocks of 32 weights.
 
 use super::ahead::Ahead;
-use super::frame::{Quads, Segment, Strip, Vectors, each, groups, leave, resume, segments};
+use super::frame::{
+    InTile, Quads, Segment, Segments, Strip, Turned, Vectors, each, groups, leave, resume,
+};
 use super::isa::{Isa, Rows};
 use super::{Activations, PANEL_ROWS, Panel};
 use std::marker::PhantomData;
@@ -30,6 +32,16 @@ pub(super) trait Block32 {
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, i: usize) -> I::V;
     /// Scale, and minimum or anything.
     fn scales<I: Isa>(isa: I, raw: &Self::Raw<I>) -> (I::F, I::F);
+}
+
+/// A block in registers.
+struct InBlock<'a, I: Isa, W: Block32>(&'a W::Raw<I>);
+
+impl<I: Isa, W: Block32> Quads<I> for InBlock<'_, I, W> {
+    #[inline(always)]
+    unsafe fn quad(&self, isa: I, i: usize) -> I::V {
+        W::quad(isa, self.0, i)
+    }
 }
 
 /// Activations, checked.
@@ -65,8 +77,8 @@ impl X {
 #[inline(always)]
 unsafe fn block<I: Isa, W: Block32, const T: usize>(
     isa: I,
-    quad: impl Fn(usize) -> I::V,
-    scales: impl Fn() -> (I::F, I::F),
+    quads: &impl Quads<I>,
+    (d, m): (I::F, I::F),
     x: X,
     acc: &mut [I::F; T],
 ) {
@@ -83,7 +95,7 @@ unsafe fn block<I: Isa, W: Block32, const T: usize>(
             dots[t] = isa.begin(total[t]);
         }
         each!([0 1 2 3 4 5 6 7] |i| {
-            let w = quad(i);
+            let w = quads.quad(isa, i);
             if i > 0 && i % depth == 0 {
                 for t in 0..T {
                     total[t] = isa.end(total[t], dots[t]);
@@ -99,7 +111,6 @@ unsafe fn block<I: Isa, W: Block32, const T: usize>(
                 };
             }
         });
-        let (d, m) = scales();
         for t in 0..T {
             let b = t * x.blocks;
             let sum = isa.float(isa.end(total[t], dots[t]));
@@ -113,7 +124,7 @@ unsafe fn block<I: Isa, W: Block32, const T: usize>(
 
 /// Up to eight blocks of all lanes' rows, turned.
 struct Tile {
-    quads: Quads,
+    quads: Turned,
     scales: Vectors<8>,
     minima: Vectors<8>,
 }
@@ -176,8 +187,8 @@ impl<I: Isa, W: Block32> Strip for Lanes<'_, I, W> {
                 let raw = W::load(isa, self.rows.skip(b * W::BYTES));
                 block::<I, W, T>(
                     isa,
-                    |i| W::quad(isa, &raw, i),
-                    || W::scales(isa, &raw),
+                    &InBlock::<I, W>(&raw),
+                    W::scales(isa, &raw),
                     self.x.at(token, segment.first + b),
                     &mut acc,
                 );
@@ -191,7 +202,7 @@ impl<I: Isa, W: Block32> Strip for Lanes<'_, I, W> {
     unsafe fn tiled<const T: usize>(&self, groups: usize, mut ahead: Ahead) {
         let Self { isa, segment, .. } = *self;
         let mut tile = Tile {
-            quads: Quads([[0; PANEL_ROWS]; 64]),
+            quads: Turned([[0; PANEL_ROWS]; 64]),
             scales: Vectors([[0; PANEL_ROWS]; 8]),
             minima: Vectors([[0; PANEL_ROWS]; 8]),
         };
@@ -206,11 +217,10 @@ impl<I: Isa, W: Block32> Strip for Lanes<'_, I, W> {
                     let x = self.x.at(g * T, first);
                     let mut acc = resume::<I, T>(isa, first == 0, out);
                     for b in 0..blocks {
-                        let quads = tile.quads.0.as_ptr().wrapping_add(b * 8);
                         block::<I, W, T>(
                             isa,
-                            |i| isa.load(quads.wrapping_add(i).cast()),
-                            || tile.scales::<I, W>(isa, b),
+                            &InTile(tile.quads.0.as_ptr().wrapping_add(b * 8)),
+                            tile.scales::<I, W>(isa, b),
                             x.at(0, b),
                             &mut acc,
                         );
@@ -237,22 +247,21 @@ pub(super) unsafe fn panel<I: Isa, W: Block32>(
     out: &mut [f32],
 ) {
     let (x, tokens) = checked::<W>(panel, x, out);
-    // SAFETY: shapes were checked.
-    unsafe {
-        segments(panel, x.blocks, W::BYTES, |segment| {
-            for strip in (0..PANEL_ROWS).step_by(I::LANES) {
-                let (rows, ahead) = segment.strip::<I>(strip, W::BYTES);
-                let lanes = Lanes {
-                    isa,
-                    types: PhantomData::<W>,
-                    segment,
-                    rows,
-                    x,
-                    out: out.as_mut_ptr().wrapping_add(strip),
-                };
-                groups::<I>(&lanes, tokens, ahead);
-            }
-        });
+    let mut segments = Segments::new(panel, x.blocks, W::BYTES);
+    while let Some(segment) = segments.next() {
+        for strip in (0..PANEL_ROWS).step_by(I::LANES) {
+            let (rows, ahead) = segment.strip::<I>(strip, W::BYTES);
+            let lanes = Lanes {
+                isa,
+                types: PhantomData::<W>,
+                segment: &segment,
+                rows,
+                x,
+                out: out.as_mut_ptr().wrapping_add(strip),
+            };
+            // SAFETY: shapes were checked.
+            unsafe { groups::<I>(&lanes, tokens, ahead) };
+        }
     }
 }
 

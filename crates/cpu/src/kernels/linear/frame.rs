@@ -3,6 +3,7 @@
 use super::ahead::Ahead;
 use super::isa::{Isa, Rows};
 use super::{PANEL_ROWS, Panel};
+use std::mem::MaybeUninit;
 
 /// Weights of a panel's rows between two columns, in memory as the file has them or as a copy.
 pub(super) struct Segment {
@@ -23,9 +24,7 @@ impl Segment {
         let skipped = strip * self.rows.stride;
         let rows = self.rows.skip(skipped);
         let ahead = match self.left {
-            Some(left) if self.blocks > 0 => {
-                Ahead::new(rows, I::LANES, step_bytes, left - skipped)
-            }
+            Some(left) if self.blocks > 0 => Ahead::new(rows, I::LANES, step_bytes, left - skipped),
             _ => Ahead::nothing(),
         };
         (rows, ahead)
@@ -98,55 +97,99 @@ pub(super) unsafe fn groups<I: Isa>(strip: &impl Strip, tokens: usize, mut ahead
 const STAGE_BYTES: usize = PANEL_ROWS * 292;
 
 /// Cuts a panel into segments: one if it is full; else copies of a few blocks with the last row repeated, so that no kernel has to know.
-///
-/// # Safety
-/// `panel.bytes` holds `panel.rows` rows of `row_bytes` bytes, which are `blocks` blocks of `block_bytes`.
-#[inline(always)]
-pub(super) unsafe fn segments(
-    panel: &Panel<'_>,
+pub(super) struct Segments<'a> {
+    panel: &'a Panel<'a>,
     blocks: usize,
     block_bytes: usize,
-    mut run: impl FnMut(&Segment),
-) {
-    if panel.rows == PANEL_ROWS {
-        let rows = Rows {
-            base: panel.bytes.as_ptr(),
-            stride: panel.row_bytes,
-        };
-        return run(&Segment {
-            rows,
-            first: 0,
+    next: usize,
+    stage: [MaybeUninit<u8>; STAGE_BYTES],
+}
+
+impl<'a> Segments<'a> {
+    /// Of a panel that was checked.
+    #[inline(always)]
+    pub(super) fn new(panel: &'a Panel<'a>, blocks: usize, block_bytes: usize) -> Self {
+        Self {
+            panel,
             blocks,
-            left: Some(panel.bytes.len()),
-        });
-    }
-    let mut stage = [0u8; STAGE_BYTES];
-    let fit = STAGE_BYTES / PANEL_ROWS / block_bytes;
-    let mut first = 0;
-    while first < blocks {
-        let count = fit.min(blocks - first);
-        let bytes = count * block_bytes;
-        for (r, to) in stage.chunks_exact_mut(bytes).take(PANEL_ROWS).enumerate() {
-            let from = r.min(panel.rows - 1) * panel.row_bytes + first * block_bytes;
-            to.copy_from_slice(&panel.bytes[from..from + bytes]);
+            block_bytes,
+            next: 0,
+            stage: [MaybeUninit::uninit(); STAGE_BYTES],
         }
-        let rows = Rows {
-            base: stage.as_ptr(),
-            stride: bytes,
-        };
-        run(&Segment {
-            rows,
+    }
+
+    /// The next segment, valid until the next call.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> Option<Segment> {
+        let first = self.next;
+        if first >= self.blocks {
+            return None;
+        }
+        if self.panel.rows == PANEL_ROWS {
+            self.next = self.blocks;
+            return Some(Segment {
+                rows: Rows {
+                    base: self.panel.bytes.as_ptr(),
+                    stride: self.panel.row_bytes,
+                },
+                first,
+                blocks: self.blocks,
+                left: Some(self.panel.bytes.len()),
+            });
+        }
+        let fit = STAGE_BYTES / PANEL_ROWS / self.block_bytes;
+        let blocks = fit.min(self.blocks - first);
+        self.next += blocks;
+        let stride = blocks * self.block_bytes;
+        self.copy(first * self.block_bytes, stride);
+        Some(Segment {
+            rows: Rows {
+                base: self.stage.as_ptr().cast(),
+                stride,
+            },
             first,
-            blocks: count,
+            blocks,
             left: None,
-        });
-        first += count;
+        })
+    }
+
+    #[inline(never)]
+    fn copy(&mut self, at: usize, bytes: usize) {
+        for (r, to) in self
+            .stage
+            .chunks_exact_mut(bytes)
+            .take(PANEL_ROWS)
+            .enumerate()
+        {
+            let from = r.min(self.panel.rows - 1) * self.panel.row_bytes + at;
+            to.write_copy_of_slice(&self.panel.bytes[from..from + bytes]);
+        }
+    }
+}
+
+/// Where a kernel gets turned weights from: registers or a tile.
+pub(super) trait Quads<I: Isa> {
+    /// Weights `4 i` to `4 i + 3`.
+    ///
+    /// # Safety
+    /// The block has them.
+    unsafe fn quad(&self, isa: I, i: usize) -> I::V;
+}
+
+/// Quads one after another in a tile.
+pub(super) struct InTile(pub(super) *const [u32; PANEL_ROWS]);
+
+impl<I: Isa> Quads<I> for InTile {
+    #[inline(always)]
+    unsafe fn quad(&self, isa: I, i: usize) -> I::V {
+        // SAFETY: the caller's promise.
+        unsafe { isa.load(self.0.wrapping_add(i).cast()) }
     }
 }
 
 /// Weights of a tile: sixteen rows of 256 columns, turned.
 #[repr(C, align(64))]
-pub(super) struct Quads(pub(super) [[u32; PANEL_ROWS]; 64]);
+pub(super) struct Turned(pub(super) [[u32; PANEL_ROWS]; 64]);
 
 /// Vectors kept in memory with a tile.
 #[repr(C, align(64))]

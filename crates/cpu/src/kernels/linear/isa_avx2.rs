@@ -14,6 +14,20 @@ fn halves(bytes: [u8; 16]) -> __m256i {
     unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(bytes.as_ptr().cast())) }
 }
 
+/// Sixteen bytes from each of two rows, `offset` on.
+///
+/// # Safety
+/// They can be read, and the caller holds the token.
+#[inline(always)]
+unsafe fn two(rows: [*const u8; 2], offset: usize) -> __m256i {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [a, b] = rows;
+        let v = _mm256_castsi128_si256(_mm_loadu_si128(a.wrapping_add(offset).cast()));
+        _mm256_inserti128_si256::<1>(v, _mm_loadu_si128(b.wrapping_add(offset).cast()))
+    }
+}
+
 // SAFETY of every block below: the token vouches for the features; pointers are the caller's promise.
 impl Isa for Avx2 {
     const LANES: usize = 8;
@@ -38,12 +52,8 @@ impl Isa for Avx2 {
         // SAFETY: see above.
         unsafe {
             let s = rows.stride;
-            let p = [0, 4].map(|r| rows.base.wrapping_add(r * s));
-            let two = |i: usize| {
-                let at = |k: usize| _mm_loadu_si128(p[k].wrapping_add(i * s).cast());
-                _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(at(0)), at(1))
-            };
-            let (a, b, c, d) = (two(0), two(1), two(2), two(3));
+            let p = [rows.base, rows.base.wrapping_add(4 * s)];
+            let (a, b, c, d) = (two(p, 0), two(p, s), two(p, 2 * s), two(p, 3 * s));
             let ab = _mm256_unpacklo_epi32(a, b);
             let cd = _mm256_unpacklo_epi32(c, d);
             let ab2 = _mm256_unpackhi_epi32(a, b);
@@ -143,12 +153,7 @@ impl Isa for Avx2 {
     }
     /// Adds to sums of 16 bits, of which each word holds two.
     #[inline(always)]
-    unsafe fn dot<const SIGNED: bool>(
-        self,
-        acc: __m256i,
-        w: __m256i,
-        q: *const i8,
-    ) -> __m256i {
+    unsafe fn dot<const SIGNED: bool>(self, acc: __m256i, w: __m256i, q: *const i8) -> __m256i {
         // SAFETY: see above.
         unsafe {
             let q = _mm256_set1_epi32(q.cast::<i32>().read_unaligned());

@@ -11,6 +11,22 @@ fn quarters(bytes: [u8; 16]) -> __m512i {
     unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(bytes.as_ptr().cast())) }
 }
 
+/// Sixteen bytes from each of four rows, `offset` on.
+///
+/// # Safety
+/// They can be read, and the caller holds the token.
+#[inline(always)]
+unsafe fn four(rows: [*const u8; 4], offset: usize) -> __m512i {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [a, b, c, d] = rows;
+        let v = _mm512_castsi128_si512(_mm_loadu_si128(a.wrapping_add(offset).cast()));
+        let v = _mm512_inserti32x4::<1>(v, _mm_loadu_si128(b.wrapping_add(offset).cast()));
+        let v = _mm512_inserti32x4::<2>(v, _mm_loadu_si128(c.wrapping_add(offset).cast()));
+        _mm512_inserti32x4::<3>(v, _mm_loadu_si128(d.wrapping_add(offset).cast()))
+    }
+}
+
 /// The control bytes of a shuffle that does the same in every word.
 #[inline(always)]
 pub(super) const fn word_shuffle(from: [i8; 4]) -> [u8; 16] {
@@ -45,15 +61,13 @@ impl Isa for Avx512 {
         // SAFETY: see above.
         unsafe {
             let s = rows.stride;
-            let p = [0, 4, 8, 12].map(|r| rows.base.wrapping_add(r * s));
-            let four = |i: usize| {
-                let at = |k: usize| _mm_loadu_si128(p[k].wrapping_add(i * s).cast());
-                let a = _mm512_castsi128_si512(at(0));
-                let a = _mm512_inserti32x4::<1>(a, at(1));
-                let a = _mm512_inserti32x4::<2>(a, at(2));
-                _mm512_inserti32x4::<3>(a, at(3))
-            };
-            let (a, b, c, d) = (four(0), four(1), four(2), four(3));
+            let p = [
+                rows.base,
+                rows.base.wrapping_add(4 * s),
+                rows.base.wrapping_add(8 * s),
+                rows.base.wrapping_add(12 * s),
+            ];
+            let (a, b, c, d) = (four(p, 0), four(p, s), four(p, 2 * s), four(p, 3 * s));
             let ab = _mm512_unpacklo_epi32(a, b);
             let cd = _mm512_unpacklo_epi32(c, d);
             let ab2 = _mm512_unpackhi_epi32(a, b);
@@ -154,12 +168,7 @@ impl Isa for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn dot<const SIGNED: bool>(
-        self,
-        acc: __m512i,
-        w: __m512i,
-        q: *const i8,
-    ) -> __m512i {
+    unsafe fn dot<const SIGNED: bool>(self, acc: __m512i, w: __m512i, q: *const i8) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_dpbusd_epi32(acc, w, _mm512_set1_epi32(q.cast::<i32>().read_unaligned())) }
     }
@@ -189,9 +198,7 @@ impl Isa for Avx512 {
     #[inline(always)]
     unsafe fn dot16(self, acc: __m512i, a: __m512i, b: *const i16) -> __m512i {
         // SAFETY: see above.
-        unsafe {
-            _mm512_dpwssd_epi32(acc, a, _mm512_set1_epi32(b.cast::<i32>().read_unaligned()))
-        }
+        unsafe { _mm512_dpwssd_epi32(acc, a, _mm512_set1_epi32(b.cast::<i32>().read_unaligned())) }
     }
 
     #[inline(always)]

@@ -127,12 +127,19 @@ struct Input {
 impl Input {
     fn new(kind: ActivationKind, x: &[f32], cols: usize) -> Self {
         let n = x.len();
-        let (mut quants, mut sums, mut scaled_sums) = (vec![0; n], vec![0; n / 32], vec![0.0; n / 32]);
+        let (mut quants, mut sums, mut scaled_sums) =
+            (vec![0; n], vec![0; n / 32], vec![0.0; n / 32]);
         let mut scales = vec![0.0; n / kind.block_len()];
         let (mut sums16, mut sums32) = (vec![0; n / 16], vec![0; n / 32]);
         if kind == ActivationKind::Q8Block32 {
-            puna_quant::quantize_q8_block32(x, &mut quants, &mut scales, &mut sums, &mut scaled_sums)
-                .unwrap();
+            puna_quant::quantize_q8_block32(
+                x,
+                &mut quants,
+                &mut scales,
+                &mut sums,
+                &mut scaled_sums,
+            )
+            .unwrap();
         } else {
             puna_quant::quantize_q8_block256(x, &mut quants, &mut scales, &mut sums16, &mut sums32)
                 .unwrap();
@@ -256,7 +263,10 @@ fn check(ty: ElementType, cols: usize, wild: bool) {
         out
     };
     if !wild {
-        assert!(expected.iter().any(|e| e.is_finite() && *e != 0.0), "{ty:?}");
+        assert!(
+            expected.iter().any(|e| e.is_finite() && *e != 0.0),
+            "{ty:?}"
+        );
     }
     for set in sets() {
         let kernel = panel_fn(set, ty).unwrap();

@@ -7,6 +7,27 @@ use puna_quant::types::iq4::LEVELS;
 
 pub(in super::super) struct Iq4Xs;
 
+/// Scales 0 to 3 or 4 to 7: lower four bits in halves of `low`, upper two in the second half of `d`.
+#[inline(always)]
+fn scales<I: Isa>(isa: I, d: I::V, low: I::V, word: i8) -> I::V {
+    let halves = isa.shuffle(low, [2 * word, 2 * word, 2 * word + 1, 2 * word + 1]);
+    let even = isa.and(halves, isa.splat(0x000f_000f));
+    let odd = isa.and(isa.shr(halves, 4), isa.splat(0x0f00_0f00));
+    let upper = isa.shuffle(d, [2 + word; 4]);
+    let upper = isa.or(
+        isa.or(
+            isa.and(isa.shl(upper, 4), isa.splat(0x0000_0030)),
+            isa.and(isa.shl(upper, 2), isa.splat(0x0000_3000)),
+        ),
+        isa.or(
+            isa.and(upper, isa.splat(0x0030_0000)),
+            isa.and(isa.shr(upper, 2), isa.splat(0x3000_0000)),
+        ),
+    );
+    let six = isa.or(isa.or(even, odd), upper);
+    isa.sub8(six, isa.splat(0x2020_2020))
+}
+
 impl Block256 for Iq4Xs {
     const BYTES: usize = 136;
     const SUB: usize = 32;
@@ -23,28 +44,15 @@ impl Block256 for Iq4Xs {
     unsafe fn header<I: Isa>(isa: I, rows: Rows) -> ((), Header<I>) {
         // SAFETY: the first sixteen bytes of the super-block.
         let [d, low, ..] = unsafe { isa.turn(rows) };
-        let scales = |word: i8| {
-            let halves = isa.shuffle(low, [2 * word, 2 * word, 2 * word + 1, 2 * word + 1]);
-            let even = isa.and(halves, isa.splat(0x000f_000f));
-            let odd = isa.and(isa.shr(halves, 4), isa.splat(0x0f00_0f00));
-            let upper = isa.shuffle(d, [2 + word; 4]);
-            let upper = isa.or(
-                isa.or(
-                    isa.and(isa.shl(upper, 4), isa.splat(0x0000_0030)),
-                    isa.and(isa.shl(upper, 2), isa.splat(0x0000_3000)),
-                ),
-                isa.or(
-                    isa.and(upper, isa.splat(0x0030_0000)),
-                    isa.and(isa.shr(upper, 2), isa.splat(0x3000_0000)),
-                ),
-            );
-            let six = isa.or(isa.or(even, odd), upper);
-            isa.sub8(six, isa.splat(0x2020_2020))
-        };
         let header = Header {
             d: isa.f16(d),
             dmin: isa.zero_f(),
-            scales: [scales(0), scales(1), isa.zero(), isa.zero()],
+            scales: [
+                scales(isa, d, low, 0),
+                scales(isa, d, low, 1),
+                isa.zero(),
+                isa.zero(),
+            ],
             minima: [isa.zero(); 4],
         };
         ((), header)

@@ -77,8 +77,10 @@ fn six_bits<I: Isa>(isa: I, s: I::V, m: I::V, high: I::V) -> ([I::V; 4], [I::V; 
     let four = isa.splat(0x0f0f_0f0f);
     let top = isa.splat(0x3030_3030);
     let zero = isa.zero();
-    let upper = |low: I::V, from: I::V| isa.or(isa.and(low, four), isa.and(isa.shr(from, 2), top));
-    let scales = [isa.and(s, six), upper(high, s), zero, zero];
-    let minima = [isa.and(m, six), upper(isa.shr(high, 4), m), zero, zero];
-    (scales, minima)
+    let s4 = isa.or(isa.and(high, four), isa.and(isa.shr(s, 2), top));
+    let m4 = isa.or(isa.and(isa.shr(high, 4), four), isa.and(isa.shr(m, 2), top));
+    (
+        [isa.and(s, six), s4, zero, zero],
+        [isa.and(m, six), m4, zero, zero],
+    )
 }

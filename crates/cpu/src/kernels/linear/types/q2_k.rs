@@ -18,13 +18,23 @@ impl Block256 for Q2K {
     #[inline(always)]
     unsafe fn header<I: Isa>(isa: I, rows: Rows) -> ((), Header<I>) {
         // SAFETY: bytes 0 to 15 and 68 to 83.
-        let [both, last] = [0, 68].map(|at| unsafe { isa.turn(rows.skip(at)) });
+        let ([a, b, c, d], last) = unsafe { (isa.turn(rows), isa.turn(rows.skip(68))) };
         let low = isa.splat(0x0f0f_0f0f);
         let header = Header {
             d: isa.f16(last[3]),
             dmin: isa.f16(isa.shr(last[3], 16)),
-            scales: both.map(|w| isa.and(w, low)),
-            minima: both.map(|w| isa.and(isa.shr(w, 4), low)),
+            scales: [
+                isa.and(a, low),
+                isa.and(b, low),
+                isa.and(c, low),
+                isa.and(d, low),
+            ],
+            minima: [
+                isa.and(isa.shr(a, 4), low),
+                isa.and(isa.shr(b, 4), low),
+                isa.and(isa.shr(c, 4), low),
+                isa.and(isa.shr(d, 4), low),
+            ],
         };
         ((), header)
     }

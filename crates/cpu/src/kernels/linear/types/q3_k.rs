@@ -8,6 +8,20 @@ pub(in super::super) struct Q3K;
 /// Lower two bits; third bits; which of these belong to the chunk's four sub-blocks.
 pub(in super::super) struct Raw<V>([V; 4], [V; 4], [V; 4]);
 
+/// The word that begins in the middle of `low`.
+#[inline(always)]
+fn join<I: Isa>(isa: I, low: I::V, high: I::V) -> I::V {
+    isa.or(isa.shr(low, 16), isa.shl(high, 16))
+}
+
+/// Four scales from their lower four bits and, in place, their upper two.
+#[inline(always)]
+fn scales<I: Isa>(isa: I, low: I::V, high: I::V) -> I::V {
+    let low = isa.and(low, isa.splat(0x0f0f_0f0f));
+    let six = isa.or(low, isa.and(high, isa.splat(0x3030_3030)));
+    isa.sub8(six, isa.splat(0x2020_2020))
+}
+
 impl Block256 for Q3K {
     const BYTES: usize = 110;
     const SUB: usize = 16;
@@ -25,25 +39,18 @@ impl Block256 for Q3K {
         // SAFETY: bytes 94 to 109, then 0 to 31.
         let ([a, b, c, d], kept) = unsafe {
             let last = isa.turn(rows.skip(94));
-            (last, [0, 16].map(|at| isa.turn(rows.skip(at))))
+            (last, [isa.turn(rows), isa.turn(rows.skip(16))])
         };
         // Twelve bytes from the second half of the first word on.
-        let join = |low: I::V, high: I::V| isa.or(isa.shr(low, 16), isa.shl(high, 16));
-        let [a, b, c] = [join(a, b), join(b, c), join(c, d)];
-        let four = isa.splat(0x0f0f_0f0f);
-        let top = isa.splat(0x3030_3030);
-        let scale = |low: I::V, high: I::V| {
-            let six = isa.or(isa.and(low, four), isa.and(high, top));
-            isa.sub8(six, isa.splat(0x2020_2020))
-        };
+        let (a, b, c) = (join(isa, a, b), join(isa, b, c), join(isa, c, d));
         let header = Header {
             d: isa.f16(isa.shr(d, 16)),
             dmin: isa.zero_f(),
             scales: [
-                scale(a, isa.shl(c, 4)),
-                scale(b, isa.shl(c, 2)),
-                scale(isa.shr(a, 4), c),
-                scale(isa.shr(b, 4), isa.shr(c, 2)),
+                scales(isa, a, isa.shl(c, 4)),
+                scales(isa, b, isa.shl(c, 2)),
+                scales(isa, isa.shr(a, 4), c),
+                scales(isa, isa.shr(b, 4), isa.shr(c, 2)),
             ],
             minima: [isa.zero(); 4],
         };
@@ -51,15 +58,16 @@ impl Block256 for Q3K {
     }
     /// Chunks 0 and 1 are the first half, chunks 2 and 3 the second; each takes sixteen bytes of 32.
     #[inline(always)]
-    unsafe fn load<I: Isa>(
-        isa: I,
-        rows: Rows,
-        kept: &Self::Kept<I>,
-        chunk: usize,
-    ) -> Self::Raw<I> {
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, kept: &Self::Kept<I>, chunk: usize) -> Self::Raw<I> {
         // SAFETY: four chunks follow the first 32 bytes.
         let low = unsafe { isa.turn(rows.skip(32 + 16 * chunk)) };
-        let masks = [0, 1, 2, 3].map(|u| isa.splat(0x0101_0101 << (chunk / 2 * 4 + u)));
+        let first = chunk / 2 * 4;
+        let masks = [
+            isa.splat(0x0101_0101 << first),
+            isa.splat(0x0202_0202 << first),
+            isa.splat(0x0404_0404 << first),
+            isa.splat(0x0808_0808 << first),
+        ];
         Raw(low, kept[chunk % 2], masks)
     }
     #[inline(always)]

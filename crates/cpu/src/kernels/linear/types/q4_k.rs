@@ -32,7 +32,10 @@ impl Block256 for Q4K {
     #[inline(always)]
     unsafe fn load<I: Isa>(isa: I, rows: Rows, _: &(), chunk: usize) -> Self::Raw<I> {
         // SAFETY: four chunks of 32 bytes follow the first sixteen.
-        [0, 16].map(|at| unsafe { isa.turn(rows.skip(16 + 32 * chunk + at)) })
+        unsafe {
+            let rows = rows.skip(16 + 32 * chunk);
+            [isa.turn(rows), isa.turn(rows.skip(16))]
+        }
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V {

@@ -22,7 +22,10 @@ impl Block256 for Q5K {
     #[inline(always)]
     unsafe fn header<I: Isa>(isa: I, rows: Rows) -> (Self::Kept<I>, Header<I>) {
         // SAFETY: the first 48 bytes of the super-block.
-        let [[d, s, m, high], a, b] = [0, 16, 32].map(|at| unsafe { isa.turn(rows.skip(at)) });
+        let ([d, s, m, high], kept) = unsafe {
+            let kept = [isa.turn(rows.skip(16)), isa.turn(rows.skip(32))];
+            (isa.turn(rows), kept)
+        };
         let (scales, minima) = six_bits(isa, s, m, high);
         let header = Header {
             d: isa.f16(d),
@@ -30,18 +33,19 @@ impl Block256 for Q5K {
             scales,
             minima,
         };
-        ([a, b], header)
+        (kept, header)
     }
     #[inline(always)]
-    unsafe fn load<I: Isa>(
-        isa: I,
-        rows: Rows,
-        kept: &Self::Kept<I>,
-        chunk: usize,
-    ) -> Self::Raw<I> {
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, kept: &Self::Kept<I>, chunk: usize) -> Self::Raw<I> {
         // SAFETY: four chunks of 32 bytes follow the first 48.
-        let low = [0, 16].map(|at| unsafe { isa.turn(rows.skip(48 + 32 * chunk + at)) });
-        let masks = [0, 1].map(|unit| isa.splat(0x0101_0101 << (2 * chunk + unit)));
+        let low = unsafe {
+            let rows = rows.skip(48 + 32 * chunk);
+            [isa.turn(rows), isa.turn(rows.skip(16))]
+        };
+        let masks = [
+            isa.splat(0x0101_0101 << (2 * chunk)),
+            isa.splat(0x0202_0202 << (2 * chunk)),
+        ];
         Raw(low, *kept, masks)
     }
     #[inline(always)]

@@ -21,7 +21,7 @@ impl Block256 for Q6K {
     #[inline(always)]
     unsafe fn header<I: Isa>(isa: I, rows: Rows) -> ((), Header<I>) {
         // SAFETY: bytes 192 to 207 and 194 to 209.
-        let [scales, last] = [192, 194].map(|at| unsafe { isa.turn(rows.skip(at)) });
+        let (scales, last) = unsafe { (isa.turn(rows.skip(192)), isa.turn(rows.skip(194))) };
         let header = Header {
             d: isa.f16(isa.shr(last[3], 16)),
             dmin: isa.zero_f(),
@@ -36,7 +36,8 @@ impl Block256 for Q6K {
         let (half, at) = (chunk / 2, chunk % 2 * 16);
         // SAFETY: two halves of 64 bytes, then two of 32.
         unsafe {
-            let low = [0, 32].map(|k| isa.turn(rows.skip(64 * half + k + at)));
+            let low = rows.skip(64 * half + at);
+            let low = [isa.turn(low), isa.turn(low.skip(32))];
             Raw(low, isa.turn(rows.skip(128 + 32 * half + at)))
         }
     }

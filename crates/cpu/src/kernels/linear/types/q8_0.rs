@@ -20,8 +20,11 @@ impl Block32 for Q8_0 {
     unsafe fn load<I: Isa>(isa: I, rows: Rows) -> Raw<I::V> {
         // SAFETY: bytes 0 to 15, 2 to 17 and 18 to 33 of the block.
         unsafe {
-            let [low, high] = [2, 18].map(|at| isa.turn(rows.skip(at)));
-            Raw(word(isa, rows), low, high)
+            Raw(
+                word(isa, rows),
+                isa.turn(rows.skip(2)),
+                isa.turn(rows.skip(18)),
+            )
         }
     }
     #[inline(always)]

@@ -1,0 +1,246 @@
+//! The kernels of one set, as safe calls.
+//!
+//! A [`Kernels`] exists only for a set that this CPU can run, which is what the kernels' functions ask of their caller.
+
+use super::{
+    Set,
+    attention::{Attention, AttentionKernels, Output, Run, Task, kernels as attention_kernels},
+    elementwise::{Activation, Combine, CombineFn, Map, MapFn, combine, map},
+    kv::{KvLayout, StoreFn, store_fn},
+    linear::{Activations, Panel, PanelFn, panel_fn},
+    norm::{Norm, NormFn, layer_norm, rms_norm},
+    quantize::{QuantizeBlock32Fn, QuantizeBlock256Fn, quantize_block32, quantize_block256},
+    rope::{RopeFn, RopeOrder, rope},
+};
+use puna_graph::{Weight, ops};
+use puna_quant::ElementType;
+
+/// See the file's text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kernels {
+    set: Set,
+    rms_norm: NormFn,
+    layer_norm: NormFn,
+    map: MapFn,
+    combine: CombineFn,
+    quantize_block32: QuantizeBlock32Fn,
+    quantize_block256: QuantizeBlock256Fn,
+    attention: AttentionKernels,
+    store: StoreFn,
+    rope: RopeFn,
+}
+
+// SAFETY of the calls below, where nothing else is said: `new` has checked that the CPU has the features of the set, which is all that
+// these kernels ask for.
+impl Kernels {
+    /// The kernels of `set`, if this CPU can run them.
+    pub(crate) fn new(set: Set) -> Option<Self> {
+        set.is_available().then(|| Self {
+            set,
+            rms_norm: rms_norm(set),
+            layer_norm: layer_norm(set),
+            map: map(set),
+            combine: combine(set),
+            quantize_block32: quantize_block32(set),
+            quantize_block256: quantize_block256(set),
+            attention: attention_kernels(set),
+            store: store_fn(set),
+            rope: rope(set),
+        })
+    }
+
+    /// The best kernels for this CPU.
+    pub(crate) fn best() -> Self {
+        let portable = || {
+            Self::new(Set::Portable)
+                .unwrap_or_else(|| unreachable!("portable kernels run anywhere"))
+        };
+        Self::new(Set::best()).unwrap_or_else(portable)
+    }
+
+    /// Which set these are.
+    pub(crate) fn set(&self) -> Set {
+        self.set
+    }
+
+    /// The panel kernel of a weight type.
+    pub(crate) fn panel(&self, element_type: ElementType) -> Option<PanelFn> {
+        panel_fn(self.set, element_type)
+    }
+
+    /// Multiplies a panel: `[tokens, 16]`. The type is one that [`Self::panel`] knows.
+    pub(crate) fn multiply(
+        &self,
+        element_type: ElementType,
+        panel: &Panel<'_>,
+        x: &Activations<'_>,
+        out: &mut [f32],
+    ) {
+        if let Some(kernel) = self.panel(element_type) {
+            // SAFETY: see above.
+            unsafe { kernel(panel, x, out) }
+        }
+    }
+
+    /// Row `token` of an embedding table, times `scale`.
+    pub(crate) fn embed(&self, table: &Weight, token: u32, scale: f32, out: &mut [f32]) {
+        let start = token as usize * table.row_bytes();
+        let row = &table.bytes()[start..start + table.row_bytes()];
+        if let Some(codec) = table.element_type().codec() {
+            let fits = codec.dequantize(row, out).is_ok();
+            debug_assert!(fits, "a row of the table is as wide as the value");
+        }
+        if scale != 1.0 {
+            // SAFETY: see above.
+            unsafe { (self.map)(Map::Scale(scale), out) }
+        }
+    }
+
+    pub(crate) fn norm(&self, norm: &ops::Norm, x: &[f32], out: &mut [f32]) {
+        let parameters = Norm {
+            group: norm.group,
+            weight: norm.weight.as_ref().map(|v| &*v.data),
+            bias: norm.bias.as_ref().map(|v| &*v.data),
+            eps: norm.eps,
+        };
+        let kernel = match norm.kind {
+            ops::NormKind::Rms => self.rms_norm,
+            ops::NormKind::Layer => self.layer_norm,
+        };
+        // SAFETY: see above.
+        unsafe { kernel(&parameters, x, out) }
+    }
+
+    /// `out = op(x)`
+    pub(crate) fn map(&self, op: Map, x: &[f32], out: &mut [f32]) {
+        out.copy_from_slice(x);
+        // SAFETY: see above.
+        unsafe { (self.map)(op, out) }
+    }
+
+    /// `out = op(a, b)`
+    pub(crate) fn combine(&self, op: Combine, a: &[f32], b: &[f32], out: &mut [f32]) {
+        out.copy_from_slice(a);
+        self.combine_in_place(op, out, b);
+    }
+
+    /// `a = op(a, b)`, `a` holding any number of rows as long as `b`.
+    pub(crate) fn combine_in_place(&self, op: Combine, a: &mut [f32], b: &[f32]) {
+        // SAFETY: see above.
+        unsafe { (self.combine)(op, a, b) }
+    }
+
+    /// Rotates the pairs of each head of `x`; `angles` holds their cosines, then their sines.
+    pub(crate) fn rope(
+        &self,
+        order: ops::RopeOrder,
+        head_dim: usize,
+        angles: &[f32],
+        x: &[f32],
+        out: &mut [f32],
+    ) {
+        let (cos, sin) = angles.split_at(angles.len() / 2);
+        let order = match order {
+            ops::RopeOrder::Normal => RopeOrder::Normal,
+            ops::RopeOrder::Neox => RopeOrder::Neox,
+        };
+        out.copy_from_slice(x);
+        // SAFETY: see above.
+        unsafe { (self.rope)(order, out, head_dim, cos, sin) }
+    }
+
+    pub(crate) fn quantize_q8_block32(
+        &self,
+        x: &[f32],
+        quants: &mut [i8],
+        scales: &mut [f32],
+        sums: &mut [i32],
+        scaled_sums: &mut [f32],
+    ) {
+        // SAFETY: see above.
+        unsafe { (self.quantize_block32)(x, quants, scales, sums, scaled_sums) }
+    }
+
+    pub(crate) fn quantize_q8_block256(
+        &self,
+        x: &[f32],
+        quants: &mut [i8],
+        scales: &mut [f32],
+        sums16: &mut [i16],
+        sums32: &mut [i16],
+    ) {
+        // SAFETY: see above.
+        unsafe { (self.quantize_block256)(x, quants, scales, sums16, sums32) }
+    }
+
+    /// Writes keys and values of one position into a page.
+    ///
+    /// # Safety
+    /// `page` is a page of the layout, and nobody else uses this position of it meanwhile.
+    pub(crate) unsafe fn store(
+        &self,
+        layout: &KvLayout,
+        page: *mut u8,
+        position: usize,
+        k: &[f32],
+        v: &[f32],
+    ) {
+        // SAFETY: the features as above, the rest by the caller.
+        unsafe { (self.store)(layout, page, 0..layout.kv_heads(), position, k, v) }
+    }
+
+    /// Attention of a whole task.
+    ///
+    /// # Safety
+    /// `out` points to the rows of the run, of which nobody else uses the task's queries and heads meanwhile.
+    pub(crate) unsafe fn attend(
+        &self,
+        attention: &Attention<'_>,
+        run: &Run<'_>,
+        task: &Task,
+        scratch: &mut [f32],
+        out: Output,
+    ) {
+        // SAFETY: the features as above, the rest by the caller.
+        unsafe { (self.attention.attend)(attention, run, task, scratch, out) }
+    }
+
+    /// One segment of a task.
+    pub(crate) fn attend_segment(
+        &self,
+        attention: &Attention<'_>,
+        run: &Run<'_>,
+        task: &Task,
+        segment: usize,
+        scratch: &mut [f32],
+        partial: &mut [f32],
+    ) {
+        // SAFETY: see above.
+        unsafe { (self.attention.segment)(attention, run, task, segment, scratch, partial) }
+    }
+
+    /// Puts the segments of a task together.
+    ///
+    /// # Safety
+    /// As for [`Self::attend`].
+    pub(crate) unsafe fn attend_merge(
+        &self,
+        attention: &Attention<'_>,
+        task: &Task,
+        partials: &mut [f32],
+        out: Output,
+    ) {
+        // SAFETY: the features as above, the rest by the caller.
+        unsafe { (self.attention.merge)(attention, task, partials, out) }
+    }
+}
+
+/// The kernels' name of an activation.
+pub(crate) fn activation(kind: ops::ActivationKind) -> Option<Activation> {
+    Some(match kind {
+        ops::ActivationKind::Silu => Activation::Silu,
+        ops::ActivationKind::GeluTanh => Activation::Gelu,
+        ops::ActivationKind::Relu => Activation::Relu,
+        _ => return None,
+    })
+}

@@ -1,0 +1,195 @@
+//! Linears that read the same value, with what follows them row by row.
+
+use super::{Packed, RunState, rows::activations};
+use crate::kernels::{
+    elementwise::{Activation, Combine},
+    linear::{PANEL_ROWS, Panel},
+};
+use puna_graph::{Rows, ValueId, Vector, Weight, WeightId};
+use std::ops::Range;
+
+/// Weight bytes of a chunk for few tokens: some microseconds of memory traffic.
+const CHUNK_BYTES: usize = 96 << 10;
+/// Multiply-adds of a chunk for many tokens.
+const CHUNK_WORK: usize = 8 << 20;
+/// Activation bytes that stay in the second-level cache while panels pass over them.
+const CACHED_BYTES: usize = 768 << 10;
+/// Fewest tokens worth a pass of their own over the weights.
+const MIN_TOKENS: usize = 64;
+
+/// A matrix, the form of its input, and its bias.
+pub(crate) type Matrix = (WeightId, Packed, Option<Vector>);
+
+/// One matrix, or a gated pair.
+#[derive(Debug)]
+pub(crate) struct LinearPart {
+    pub weight: Matrix,
+    /// The result is `activation(weight x) * (this x)`.
+    pub gated: Option<(Matrix, Activation)>,
+    /// Added to the result.
+    pub residual: Option<usize>,
+    pub out: usize,
+}
+
+/// See the file's text.
+#[derive(Debug)]
+pub(crate) struct LinearStep {
+    pub rows: Rows,
+    pub input: ValueId,
+    pub parts: Vec<LinearPart>,
+}
+
+/// A chunk: some panels of one part for some tokens.
+struct Chunk<'s> {
+    part: &'s LinearPart,
+    panels: Range<usize>,
+    tokens: Range<usize>,
+}
+
+/// Floats of scratch that a worker needs for `tokens` tokens: results of two panels.
+pub(crate) fn scratch_floats(tokens: usize) -> usize {
+    2 * PANEL_ROWS * tokens
+}
+
+impl LinearPart {
+    fn panels(&self, run: &RunState<'_>) -> usize {
+        run.graph.weight(self.weight.0).rows().div_ceil(PANEL_ROWS)
+    }
+
+    fn panels_per_chunk(&self, run: &RunState<'_>, tokens: usize) -> usize {
+        let weight = run.graph.weight(self.weight.0);
+        let matrices = 1 + usize::from(self.gated.is_some());
+        let by_bytes = CHUNK_BYTES / (matrices * PANEL_ROWS * weight.row_bytes()).max(1);
+        let by_work = CHUNK_WORK / (matrices * PANEL_ROWS * weight.cols() * tokens).max(1);
+        // The last chunks should not leave a worker alone for long.
+        let fair = self.panels(run).div_ceil(4 * run.workers);
+        by_bytes.min(by_work).min(fair).max(1)
+    }
+}
+
+impl LinearStep {
+    /// Tokens whose activations stay in cache together.
+    fn tokens_per_block(&self, run: &RunState<'_>) -> usize {
+        let cols = run.graph.node(self.input).shape.features;
+        (CACHED_BYTES / cols.max(1)).max(MIN_TOKENS)
+    }
+
+    fn blocks(&self, run: &RunState<'_>) -> usize {
+        run.row_count(self.rows)
+            .div_ceil(self.tokens_per_block(run))
+    }
+
+    pub(crate) fn chunks(&self, run: &RunState<'_>) -> usize {
+        let tokens = run.row_count(self.rows).min(self.tokens_per_block(run));
+        let panels: usize = self
+            .parts
+            .iter()
+            .map(|p| p.panels(run).div_ceil(p.panels_per_chunk(run, tokens)))
+            .sum();
+        self.blocks(run) * panels
+    }
+
+    /// Chunks are ordered by token block, so that its activations stay in cache.
+    fn chunk<'s>(&'s self, run: &RunState<'_>, mut index: usize) -> Option<Chunk<'s>> {
+        let (rows, block) = (run.row_count(self.rows), self.tokens_per_block(run));
+        let tokens = rows.min(block);
+        let per_block = self.chunks(run) / self.blocks(run).max(1);
+        let first = index / per_block * block;
+        index %= per_block;
+        for part in &self.parts {
+            let size = part.panels_per_chunk(run, tokens);
+            let chunks = part.panels(run).div_ceil(size);
+            if index < chunks {
+                return Some(Chunk {
+                    part,
+                    panels: index * size..((index + 1) * size).min(part.panels(run)),
+                    tokens: first..(first + block).min(rows),
+                });
+            }
+            index -= chunks;
+        }
+        None
+    }
+
+    pub(crate) fn execute(&self, run: &RunState<'_>, chunk: usize, worker: usize) {
+        if let Some(chunk) = self.chunk(run, chunk) {
+            chunk.execute(run, worker);
+        }
+    }
+}
+
+impl Chunk<'_> {
+    fn execute(&self, run: &RunState<'_>, worker: usize) {
+        let tokens = self.tokens.len();
+        let scratch = run.scratch(worker, scratch_floats(tokens));
+        let (first, second) = scratch.split_at_mut(PANEL_ROWS * tokens);
+        for panel in self.panels.clone() {
+            self.multiply(run, &self.part.weight, panel, first);
+            if let Some((matrix, kind)) = &self.part.gated {
+                self.multiply(run, matrix, panel, second);
+                run.kernels
+                    .combine_in_place(Combine::Gate(*kind), first, second);
+            }
+            self.store(run, panel, first);
+        }
+    }
+
+    /// `[tokens, 16]` products of a panel, with factor and bias.
+    fn multiply(
+        &self,
+        run: &RunState<'_>,
+        (id, packed, bias): &Matrix,
+        panel: usize,
+        out: &mut [f32],
+    ) {
+        let weight = run.graph.weight(*id);
+        let row = panel * PANEL_ROWS;
+        let rows = PANEL_ROWS.min(weight.rows() - row);
+        let x = activations(run, *packed, self.tokens.clone(), weight.cols());
+        run.kernels
+            .multiply(weight.element_type(), &panel_of(weight, row, rows), &x, out);
+        let scale = weight.scale();
+        if scale != 1.0 {
+            for y in out.iter_mut() {
+                *y *= scale;
+            }
+        }
+        if let Some(bias) = bias {
+            let bias = &bias.data[row..row + rows];
+            for lanes in out.chunks_exact_mut(PANEL_ROWS) {
+                for (y, b) in lanes.iter_mut().zip(bias) {
+                    *y += b;
+                }
+            }
+        }
+    }
+
+    fn store(&self, run: &RunState<'_>, panel: usize, results: &[f32]) {
+        let out = &run.buffers[self.part.out];
+        let columns = panel * PANEL_ROWS..out.len.min((panel + 1) * PANEL_ROWS);
+        for (token, lanes) in self.tokens.clone().zip(results.chunks_exact(PANEL_ROWS)) {
+            // SAFETY: these columns of the result belong to this chunk, which reads them nowhere.
+            let target = unsafe { run.arena.row_mut::<f32>(out, token, columns.clone()) };
+            target.copy_from_slice(&lanes[..columns.len()]);
+            if let Some(residual) = self.part.residual {
+                // SAFETY: an earlier step has written the other operand.
+                let row = unsafe {
+                    run.arena
+                        .rows::<f32>(&run.buffers[residual], token..token + 1)
+                };
+                for (y, r) in target.iter_mut().zip(&row[columns.clone()]) {
+                    *y += r;
+                }
+            }
+        }
+    }
+}
+
+fn panel_of(weight: &Weight, row: usize, rows: usize) -> Panel<'_> {
+    Panel {
+        bytes: &weight.bytes()[row * weight.row_bytes()..],
+        row_bytes: weight.row_bytes(),
+        rows,
+        cols: weight.cols(),
+    }
+}

@@ -1,0 +1,102 @@
+//! The steps of a plan. A step is one parallel region, cut into chunks that any worker may take in any order.
+
+mod attend;
+mod linear;
+mod rows;
+
+pub(crate) use attend::{AttendStep, Schedule};
+pub(crate) use linear::{LinearPart, LinearStep, scratch_floats as linear_scratch_floats};
+pub(crate) use rows::{RowOp, RowsStep};
+
+use super::arena::{Arena, Buffer};
+use crate::{cache::CpuCache, kernels::Kernels, memory::Block};
+use puna_graph::{Batch, Graph, Rows};
+
+/// One parallel region.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Rows(RowsStep),
+    Linear(LinearStep),
+    Attend(AttendStep),
+    /// Puts together what the [`AttendStep`] before it left in parts.
+    Merge,
+}
+
+/// A value as linears read it, by its buffers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Packed {
+    F32(usize),
+    Q8Block32 {
+        quants: usize,
+        scales: usize,
+        sums: usize,
+        scaled_sums: usize,
+    },
+    Q8Block256 {
+        quants: usize,
+        scales: usize,
+        sums16: usize,
+        sums32: usize,
+    },
+}
+
+impl Packed {
+    /// Its buffers.
+    pub(crate) fn buffers(self) -> Vec<usize> {
+        match self {
+            Self::F32(x) => vec![x],
+            Self::Q8Block32 {
+                quants,
+                scales,
+                sums,
+                scaled_sums,
+            } => vec![quants, scales, sums, scaled_sums],
+            Self::Q8Block256 {
+                quants,
+                scales,
+                sums16,
+                sums32,
+            } => vec![quants, scales, sums16, sums32],
+        }
+    }
+}
+
+/// What all chunks of a run share.
+pub(crate) struct RunState<'a> {
+    pub graph: &'a Graph,
+    pub buffers: &'a [Buffer],
+    pub arena: &'a Arena,
+    pub kernels: Kernels,
+    pub batch: &'a Batch<'a>,
+    pub cache: &'a CpuCache,
+    /// Position of each row.
+    pub positions: &'a [u32],
+    /// What attention has to do, by layer group.
+    pub schedules: &'a [Schedule],
+    /// Scratch of each worker.
+    pub scratch: &'a [Block],
+    /// Parts of long contexts, see [`AttendStep`].
+    pub partials: &'a Block,
+    pub workers: usize,
+}
+
+impl RunState<'_> {
+    pub(crate) fn row_count(&self, rows: Rows) -> usize {
+        match rows {
+            Rows::Outputs => self.batch.outputs.len(),
+            _ => self.batch.tokens.len(),
+        }
+    }
+
+    /// Floats of scratch for `worker`.
+    #[allow(clippy::mut_from_ref, reason = "each worker has its own")]
+    pub(crate) fn scratch(&self, worker: usize, floats: usize) -> &mut [f32] {
+        let block = &self.scratch[worker];
+        assert!(
+            floats * size_of::<f32>() <= block.len(),
+            "scratch too small"
+        );
+        // SAFETY: zeroed memory of that size; two chunks that run at the same time have different workers, and a chunk asks once.
+        unsafe { std::slice::from_raw_parts_mut(block.pointer(0).cast(), floats) }
+    }
+}

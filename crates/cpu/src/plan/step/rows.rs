@@ -1,0 +1,243 @@
+//! A pass over rows: ops whose result in a row depends on that row alone, one after another.
+
+use super::{Packed, RunState};
+use crate::{
+    kernels::{
+        elementwise::{Combine, Map},
+        kv::KvLayout,
+        rope::RopeTable,
+    },
+    plan::arena::Plain,
+};
+use puna_graph::{
+    LayerId, PAGE_POSITIONS, Rows, WeightId,
+    ops::{Norm, RopeOrder},
+};
+use std::ops::Range;
+
+/// Most rows of a chunk: enough to make taking one cheap, few enough to share the work.
+const MAX_ROWS: usize = 16;
+
+/// One op on a row; numbers are buffers.
+#[derive(Debug)]
+pub(crate) enum RowOp {
+    Embed {
+        table: WeightId,
+        scale: f32,
+        out: usize,
+    },
+    Angles {
+        table: RopeTable,
+        out: usize,
+    },
+    Norm {
+        norm: Norm,
+        x: usize,
+        out: usize,
+    },
+    /// `out = op(a, b)`
+    Combine {
+        op: Combine,
+        a: usize,
+        b: usize,
+        out: usize,
+    },
+    /// `out = op(x)`
+    Map {
+        op: Map,
+        x: usize,
+        out: usize,
+    },
+    Rope {
+        head_dim: usize,
+        order: RopeOrder,
+        angles: usize,
+        x: usize,
+        out: usize,
+    },
+    Select {
+        x: usize,
+        out: usize,
+    },
+    Quantize {
+        x: usize,
+        out: Packed,
+    },
+    /// Appends keys and values to the cache.
+    Store {
+        layer: LayerId,
+        group: usize,
+        layout: KvLayout,
+        k: usize,
+        v: usize,
+    },
+}
+
+/// See the file's text.
+#[derive(Debug)]
+pub(crate) struct RowsStep {
+    pub rows: Rows,
+    pub ops: Vec<RowOp>,
+}
+
+impl RowsStep {
+    fn rows_per_chunk(&self, run: &RunState<'_>) -> usize {
+        let rows = run.row_count(self.rows);
+        rows.div_ceil(4 * run.workers).clamp(1, MAX_ROWS)
+    }
+
+    pub(crate) fn chunks(&self, run: &RunState<'_>) -> usize {
+        run.row_count(self.rows).div_ceil(self.rows_per_chunk(run))
+    }
+
+    pub(crate) fn execute(&self, run: &RunState<'_>, chunk: usize) {
+        let size = self.rows_per_chunk(run);
+        let rows = chunk * size..((chunk + 1) * size).min(run.row_count(self.rows));
+        for op in &self.ops {
+            for row in rows.clone() {
+                op.execute(run, row);
+            }
+        }
+    }
+}
+
+/// A row of a buffer that this chunk alone may write, or that nobody writes any more.
+fn read<'a, T: Plain>(run: &RunState<'a>, buffer: usize, row: usize) -> &'a [T] {
+    // SAFETY: rows of earlier steps are complete, and rows of this step are written by this chunk alone, through slices that are gone.
+    unsafe { run.arena.rows(&run.buffers[buffer], row..row + 1) }
+}
+
+/// A row of a buffer that this step makes.
+fn write<'a, T: Plain>(run: &RunState<'a>, buffer: usize, row: usize) -> &'a mut [T] {
+    let columns = 0..run.buffers[buffer].len;
+    // SAFETY: an op never reads the buffer that it writes, and this row belongs to this chunk.
+    unsafe { run.arena.row_mut(&run.buffers[buffer], row, columns) }
+}
+
+impl RowOp {
+    fn execute(&self, run: &RunState<'_>, row: usize) {
+        let k = &run.kernels;
+        let read = |buffer: usize| read::<f32>(run, buffer, row);
+        let write = |buffer: usize| write::<f32>(run, buffer, row);
+        match self {
+            Self::Embed { table, scale, out } => {
+                let table = run.graph.weight(*table);
+                k.embed(table, run.batch.tokens[row], *scale, write(*out));
+            }
+            Self::Angles { table, out } => {
+                let (cos, sin) = write(*out).split_at_mut(table.pairs());
+                table.fill(run.positions[row], cos, sin);
+            }
+            Self::Norm { norm, x, out } => k.norm(norm, read(*x), write(*out)),
+            Self::Combine { op, a, b, out } => k.combine(*op, read(*a), read(*b), write(*out)),
+            Self::Map { op, x, out } => k.map(*op, read(*x), write(*out)),
+            Self::Rope {
+                head_dim,
+                order,
+                angles,
+                x,
+                out,
+            } => k.rope(*order, *head_dim, read(*angles), read(*x), write(*out)),
+            Self::Select { x, out } => {
+                let source = run.batch.outputs[row] as usize;
+                write(*out).copy_from_slice(self::read(run, *x, source));
+            }
+            Self::Quantize { x, out } => quantize(run, read(*x), *out, row),
+            Self::Store {
+                layer,
+                group,
+                layout,
+                k: keys,
+                v,
+            } => {
+                let Some(batch_run) = run.batch.runs.iter().find(|r| r.rows.contains(&row)) else {
+                    return;
+                };
+                let position = batch_run.first_position as usize + row - batch_run.rows.start;
+                let page = batch_run.pages[*group][position / PAGE_POSITIONS];
+                let page = run.cache.page(*layer, page);
+                let position = position % PAGE_POSITIONS;
+                // SAFETY: a page of this layout, and each row is another position.
+                unsafe { k.store(layout, page, position, read(*keys), read(*v)) }
+            }
+        }
+    }
+}
+
+fn quantize(run: &RunState<'_>, x: &[f32], out: Packed, row: usize) {
+    match out {
+        Packed::F32(_) => {}
+        Packed::Q8Block32 {
+            quants,
+            scales,
+            sums,
+            scaled_sums,
+        } => run.kernels.quantize_q8_block32(
+            x,
+            write(run, quants, row),
+            write(run, scales, row),
+            write(run, sums, row),
+            write(run, scaled_sums, row),
+        ),
+        Packed::Q8Block256 {
+            quants,
+            scales,
+            sums16,
+            sums32,
+        } => run.kernels.quantize_q8_block256(
+            x,
+            write(run, quants, row),
+            write(run, scales, row),
+            write(run, sums16, row),
+            write(run, sums32, row),
+        ),
+    }
+}
+
+/// Rows of a packed value as a panel kernel reads them.
+pub(super) fn activations<'a>(
+    run: &RunState<'a>,
+    packed: Packed,
+    rows: Range<usize>,
+    cols: usize,
+) -> crate::kernels::linear::Activations<'a> {
+    use crate::kernels::linear::Activations;
+    fn all<'a, T: Plain>(run: &RunState<'a>, buffer: usize, rows: Range<usize>) -> &'a [T] {
+        // SAFETY: an earlier step has written all of it.
+        unsafe { run.arena.rows(&run.buffers[buffer], rows) }
+    }
+    let tokens = rows.len();
+    match packed {
+        Packed::F32(x) => Activations::F32 {
+            x: all(run, x, rows),
+            tokens,
+            cols,
+        },
+        Packed::Q8Block32 {
+            quants,
+            scales,
+            sums,
+            scaled_sums,
+        } => Activations::Q8Block32 {
+            quants: all(run, quants, rows.clone()),
+            scales: all(run, scales, rows.clone()),
+            sums: all(run, sums, rows.clone()),
+            scaled_sums: all(run, scaled_sums, rows),
+            tokens,
+            cols,
+        },
+        Packed::Q8Block256 {
+            quants,
+            scales,
+            sums16,
+            sums32,
+        } => Activations::Q8Block256 {
+            quants: all(run, quants, rows.clone()),
+            scales: all(run, scales, rows.clone()),
+            sums16: all(run, sums16, rows.clone()),
+            sums32: all(run, sums32, rows),
+            tokens,
+            cols,
+        },
+    }
+}
