@@ -6,6 +6,7 @@
 mod backend;
 mod cache;
 pub mod kernels;
+pub mod measure;
 mod memory;
 mod plan;
 pub mod pool;
