@@ -59,7 +59,10 @@ mod tests {
         assert_eq!(bytes(17), "17 B");
         assert_eq!(bytes(98_362_432), "93.81 MiB");
         assert_eq!(count(134_515_008), "134.52 M");
-        assert_eq!(quoted(b"a\n\"\xff\xe2\x82\xac", 10), "\"a\\n\\\"\\xff\u{20ac}\"");
+        assert_eq!(
+            quoted(b"a\n\"\xff\xe2\x82\xac", 10),
+            "\"a\\n\\\"\\xff\u{20ac}\""
+        );
         assert_eq!(quoted(b"abcdef", 3), "\"abc\"...");
     }
 }

@@ -8,9 +8,10 @@ use puna_cpu::kernels::{
     math,
     norm::{Norm, layer_norm, rms_norm},
     quantize::{quantize_block32, quantize_block256},
-    rope::{RopeOrder, RopeParams, RopeScaling, RopeTable, rope},
+    rope::{RopeParams, RopeTable, rope},
     simd::{LANES, Simd, simd_entries},
 };
+use puna_graph::ops::{RopeOrder, RopeScaling};
 use std::{hint::black_box, time::Instant};
 
 simd_entries! { mod exp_entries = exp_kernel(x: &[f32], out: &mut [f32]); }

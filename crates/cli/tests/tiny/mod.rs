@@ -91,7 +91,10 @@ impl Tiny {
         let mut words = arguments.split_whitespace();
         let mut command = self.command();
         command.arg(words.next().unwrap()).arg("-m").arg(model);
-        command.args(words).args(more).envs(environment.iter().copied());
+        command
+            .args(words)
+            .args(more)
+            .envs(environment.iter().copied());
         command.output().unwrap()
     }
 
@@ -109,11 +112,22 @@ impl Tiny {
     pub fn piped(&self, arguments: &str, more: &[&str], input: &str) -> Output {
         let mut words = arguments.split_whitespace();
         let mut command = self.command();
-        command.arg(words.next().unwrap()).arg("-m").arg(&self.model);
+        command
+            .arg(words.next().unwrap())
+            .arg("-m")
+            .arg(&self.model);
         command.args(words).args(more);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(input.as_bytes())
+            .unwrap();
         child.wait_with_output().unwrap()
     }
 
@@ -126,7 +140,11 @@ impl Tiny {
 /// Runs the program without a model.
 pub fn bare<S: AsRef<OsStr>>(arguments: &[S]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_puna"));
-    command.args(arguments).stdin(Stdio::null()).output().unwrap()
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 pub fn success(output: Output) -> String {
@@ -141,14 +159,18 @@ pub fn failure(output: &Output, code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{error}");
     assert!(error.starts_with("error: "), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
-    assert!(!error.contains("panicked") && !error.contains("backtrace"), "{error}");
+    assert!(
+        !error.contains("panicked") && !error.contains("backtrace"),
+        "{error}"
+    );
     error
 }
 
 /// The ids of a JSON list.
 pub fn ids(value: &Value) -> Vec<u32> {
     let list = value.as_array().unwrap().iter();
-    list.map(|id| u32::try_from(id.as_u64().unwrap()).unwrap()).collect()
+    list.map(|id| u32::try_from(id.as_u64().unwrap()).unwrap())
+        .collect()
 }
 
 fn writer(kind: Kind) -> GgufWriter<'static> {
@@ -167,10 +189,17 @@ fn writer(kind: Kind) -> GgufWriter<'static> {
     for (key, n) in numbers {
         writer.set(&format!("llama.{key}"), n).unwrap();
     }
-    writer.set("llama.attention.layer_norm_rms_epsilon", 1e-5f32).unwrap();
+    writer
+        .set("llama.attention.layer_norm_rms_epsilon", 1e-5f32)
+        .unwrap();
     let tokens = vocabulary(&mut writer, kind);
     let mut random = Random(0x1234_5678_9abc_def1);
-    tensor(&mut writer, "token_embd.weight", &[EMBEDDING, tokens], &mut random);
+    tensor(
+        &mut writer,
+        "token_embd.weight",
+        &[EMBEDDING, tokens],
+        &mut random,
+    );
     tensor(&mut writer, "output_norm.weight", &[EMBEDDING], &mut random);
     for layer in 0..LAYERS {
         for (name, dims) in [
@@ -184,7 +213,12 @@ fn writer(kind: Kind) -> GgufWriter<'static> {
             ("ffn_up", &[EMBEDDING, FEED_FORWARD]),
             ("ffn_down", &[FEED_FORWARD, EMBEDDING]),
         ] {
-            tensor(&mut writer, &format!("blk.{layer}.{name}.weight"), dims, &mut random);
+            tensor(
+                &mut writer,
+                &format!("blk.{layer}.{name}.weight"),
+                dims,
+                &mut random,
+            );
         }
     }
     writer
@@ -195,13 +229,29 @@ fn vocabulary(writer: &mut GgufWriter<'_>, kind: Kind) -> u64 {
     let mut tokens: Vec<String> = (0..=255).map(byte_char).map(String::from).collect();
     tokens.extend(["<|begin|>", "<|start|>", "<|end|>"].map(str::to_owned));
     tokens.extend(MERGES.map(|merge| merge.replace(' ', "")));
-    let types: Vec<i32> = (0..tokens.len() as u32).map(|id| if (BOS..=END).contains(&id) { 3 } else { 1 }).collect();
-    let model = if kind == Kind::NoTokenizer { "test" } else { "gpt2" };
+    let types: Vec<i32> = (0..tokens.len() as u32)
+        .map(|id| if (BOS..=END).contains(&id) { 3 } else { 1 })
+        .collect();
+    let model = if kind == Kind::NoTokenizer {
+        "test"
+    } else {
+        "gpt2"
+    };
     writer.set("tokenizer.ggml.model", model).unwrap();
     writer.set("tokenizer.ggml.pre", "gpt-2").unwrap();
-    writer.set("tokenizer.ggml.tokens", tokens.iter().collect::<StringArray>()).unwrap();
+    writer
+        .set(
+            "tokenizer.ggml.tokens",
+            tokens.iter().collect::<StringArray>(),
+        )
+        .unwrap();
     writer.set("tokenizer.ggml.token_type", &types[..]).unwrap();
-    writer.set("tokenizer.ggml.merges", MERGES.iter().collect::<StringArray>()).unwrap();
+    writer
+        .set(
+            "tokenizer.ggml.merges",
+            MERGES.iter().collect::<StringArray>(),
+        )
+        .unwrap();
     writer.set("tokenizer.ggml.bos_token_id", BOS).unwrap();
     writer.set("tokenizer.ggml.eos_token_id", END).unwrap();
     writer.set("tokenizer.ggml.add_bos_token", true).unwrap();
@@ -225,7 +275,13 @@ fn tensor(writer: &mut GgufWriter<'_>, name: &str, dims: &[u64], random: &mut Ra
     let n: u64 = dims.iter().product();
     let is_norm = dims.len() == 1;
     let bytes: Vec<u8> = (0..n)
-        .map(|_| if is_norm { 1.0 + 0.1 * random.next() } else { 0.25 * random.next() })
+        .map(|_| {
+            if is_norm {
+                1.0 + 0.1 * random.next()
+            } else {
+                0.25 * random.next()
+            }
+        })
         .flat_map(f32::to_le_bytes)
         .collect();
     writer.tensor(name, dims, ElementType::F32, bytes).unwrap();

@@ -1,5 +1,10 @@
 //! Kernels: one file per job, generic over the instruction set; see [`simd`].
 
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel must become part of the function that enables its instructions"
+)]
+
 pub mod attention;
 pub mod dense;
 pub mod elementwise;

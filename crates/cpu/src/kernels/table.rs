@@ -11,7 +11,7 @@ use super::{
     linear::{self, Activations, Panel, PanelFn},
     norm::{Norm, NormFn, layer_norm, rms_norm},
     quantize::{QuantizeBlock32Fn, QuantizeBlock256Fn, quantize_block32, quantize_block256},
-    rope::{RopeFn, RopeOrder, rope},
+    rope::{RopeFn, rope},
 };
 use puna_graph::{Weight, ops};
 use puna_quant::ElementType;
@@ -141,10 +141,6 @@ impl Kernels {
         out: &mut [f32],
     ) {
         let (cos, sin) = angles.split_at(angles.len() / 2);
-        let order = match order {
-            ops::RopeOrder::Normal => RopeOrder::Normal,
-            ops::RopeOrder::Neox => RopeOrder::Neox,
-        };
         out.copy_from_slice(x);
         // SAFETY: see above.
         unsafe { (self.rope)(order, out, head_dim, cos, sin) }

@@ -13,11 +13,11 @@ use crate::kernels::{
     Kernels, activation,
     elementwise::{Activation, Combine, Map},
     kv::{KvLayout, KvType},
-    rope::{RopeParams, RopeScaling, RopeTable},
+    rope::{RopeParams, RopeTable},
 };
 use puna_graph::{
     BackendError, CacheLayout, CacheType, Graph, Op, Rows, ValueId, WeightId,
-    ops::{self, ActivationKind, Rope},
+    ops::{ActivationKind, Rope},
 };
 use puna_quant::ActivationKind as PackedKind;
 use std::collections::HashMap;
@@ -103,30 +103,10 @@ fn unsupported(op: &'static str, detail: impl Into<String>) -> BackendError {
 }
 
 fn rope_table(rope: &Rope) -> Result<RopeTable, BackendError> {
-    let scaling = match rope.scaling {
-        ops::RopeScaling::None => RopeScaling::None,
-        ops::RopeScaling::Linear { factor } => RopeScaling::Linear { factor },
-        ops::RopeScaling::Yarn {
-            factor,
-            original_context,
-            ext_factor,
-            attn_factor,
-            beta_fast,
-            beta_slow,
-        } => RopeScaling::Yarn {
-            factor,
-            original_context,
-            ext_factor,
-            attn_factor,
-            beta_fast,
-            beta_slow,
-        },
-        other => return Err(unsupported("rope", format!("{other:?}"))),
-    };
     let params = RopeParams {
         dims: rope.dims,
         base: rope.base,
-        scaling,
+        scaling: rope.scaling,
         factors: rope.factors.as_ref().map(|f| &f.data[..rope.dims / 2]),
         magnitude: 1.0,
     };

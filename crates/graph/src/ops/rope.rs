@@ -13,7 +13,6 @@ pub enum RopeOrder {
 
 /// How positions beyond the trained context are brought back into range.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum RopeScaling {
     /// Not at all.
     None,

@@ -14,44 +14,7 @@ use super::{
     math::double,
     simd::{LANES, Simd, simd_entries},
 };
-
-/// Which values form a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RopeOrder {
-    /// Neighbours: `(x[2 i], x[2 i + 1])`.
-    Normal,
-    /// Halves of the rotated part: `(x[i], x[i + n / 2])`.
-    Neox,
-}
-
-/// How positions beyond the trained context are brought into it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum RopeScaling {
-    /// As trained.
-    None,
-    /// All positions are divided by the factor.
-    Linear {
-        /// Context length over the trained one.
-        factor: f32,
-    },
-    /// `YaRN` (Peng et al. 2023, sections 3.2 to 3.4): dimensions that turn often in the trained context stay, those that turn rarely are
-    /// divided by the factor, with a ramp between.
-    Yarn {
-        /// Context length over the trained one.
-        factor: f32,
-        /// Trained context length.
-        original_context: u32,
-        /// Share of the ramp that is used: 1 for `YaRN`, 0 makes it linear scaling.
-        ext_factor: f32,
-        /// Multiplies cosine and sine, besides `1 + 0.1 ln(factor)` (when `ext_factor` is not 0).
-        attn_factor: f32,
-        /// Turns in the trained context above which a dimension stays as it is; usually 32.
-        beta_fast: f32,
-        /// Turns below which a dimension is divided by the whole factor; usually 1.
-        beta_slow: f32,
-    },
-}
+use puna_graph::ops::{RopeOrder, RopeScaling};
 
 /// What a rotation depends on, apart from the position.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +87,7 @@ impl RopeTable {
                 });
             }
             for (frequency, &factor) in frequencies.iter_mut().zip(factors) {
-                *frequency /= positive("frequency factor", factor)?;
+                *frequency /= nonzero("frequency factor", factor)?;
             }
         }
         let mut table = Self {
@@ -196,6 +159,15 @@ impl RopeTable {
             *cos = (c * self.magnitude) as f32;
             *sin = (s * self.magnitude) as f32;
         }
+    }
+}
+
+/// Trained files have positive factors only, but the formula asks for no more than this.
+fn nonzero(name: &'static str, value: f32) -> Result<f64, RopeError> {
+    if value.is_finite() && value != 0.0 {
+        Ok(f64::from(value))
+    } else {
+        Err(RopeError::NotPositive { name, value })
     }
 }
 
