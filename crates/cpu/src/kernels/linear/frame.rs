@@ -170,33 +170,25 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Pointers to the quants of up to eight tokens, in the form that x86 addresses are made of: a base for every four, and one, two and three
-/// strides. The compiler would keep a pointer for each token and run out of registers.
+/// Quants of a group of tokens.
 #[derive(Clone, Copy)]
 pub(super) struct Tokens {
-    bases: [*const i8; 2],
+    first: *const i8,
     stride: usize,
-    three: usize,
 }
 
 impl Tokens {
     /// Tokens from `first` on, `stride` bytes apart.
     #[inline(always)]
     pub(super) fn new(first: *const i8, stride: usize) -> Self {
-        let (stride, three) = (opaque_len(stride), opaque_len(3 * stride));
-        Self {
-            bases: [first, opaque(first.wrapping_add(4 * stride))],
-            stride,
-            three,
-        }
+        Self { first, stride }
     }
 
     /// All of them `bytes` further on.
     #[inline(always)]
     pub(super) fn skip(self, bytes: usize) -> Self {
-        let [a, b] = self.bases;
         Self {
-            bases: [a.wrapping_add(bytes), b.wrapping_add(bytes)],
+            first: self.first.wrapping_add(bytes),
             ..self
         }
     }
@@ -204,34 +196,8 @@ impl Tokens {
     /// Quant `i` of token `t`.
     #[inline(always)]
     pub(super) fn at(self, t: usize, i: usize) -> *const i8 {
-        let base = self.bases[t / 4].wrapping_add(i);
-        match t % 4 {
-            0 => base,
-            1 => base.wrapping_add(self.stride),
-            2 => base.wrapping_add(2 * self.stride),
-            _ => base.wrapping_add(self.three),
-        }
+        self.first.wrapping_add(t * self.stride + i)
     }
-}
-
-/// The same pointer, which the compiler can no longer derive from others.
-#[inline(always)]
-fn opaque(mut p: *const i8) -> *const i8 {
-    // SAFETY: does nothing.
-    unsafe {
-        std::arch::asm!("/* {0} */", inout(reg) p, options(pure, nomem, nostack, preserves_flags));
-    }
-    p
-}
-
-/// The same number, likewise.
-#[inline(always)]
-fn opaque_len(mut n: usize) -> usize {
-    // SAFETY: does nothing.
-    unsafe {
-        std::arch::asm!("/* {0} */", inout(reg) n, options(pure, nomem, nostack, preserves_flags));
-    }
-    n
 }
 
 /// Where a kernel gets turned weights from: registers or a tile.

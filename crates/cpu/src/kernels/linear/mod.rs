@@ -8,6 +8,10 @@
     clippy::inline_always,
     reason = "only what is inlined into a function with the CPU's features may use them"
 )]
+#![allow(
+    clippy::wildcard_imports,
+    reason = "intrinsics are many, and their names are their own"
+)]
 
 use super::Set;
 use puna_quant::{ElementType, types as spec};

@@ -58,7 +58,7 @@ impl Block256 for Iq4Xs {
         ((), header)
     }
     #[inline(always)]
-    unsafe fn load<I: Isa>(isa: I, rows: Rows, _: &(), chunk: usize) -> Self::Raw<I> {
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, (): &(), chunk: usize) -> Self::Raw<I> {
         // SAFETY: eight chunks of sixteen bytes follow the first eight.
         unsafe { isa.turn(rows.skip(8 + 16 * chunk)) }
     }

@@ -40,7 +40,7 @@ impl Block256 for Q2K {
     }
     /// Chunks 0 and 1 are the first half, chunks 2 and 3 the second; each takes sixteen bytes of 32.
     #[inline(always)]
-    unsafe fn load<I: Isa>(isa: I, rows: Rows, _: &(), chunk: usize) -> Self::Raw<I> {
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, (): &(), chunk: usize) -> Self::Raw<I> {
         // SAFETY: four chunks follow the first sixteen bytes.
         unsafe { isa.turn(rows.skip(16 + 16 * chunk)) }
     }

@@ -30,7 +30,7 @@ impl Block256 for Q4K {
         ((), header)
     }
     #[inline(always)]
-    unsafe fn load<I: Isa>(isa: I, rows: Rows, _: &(), chunk: usize) -> Self::Raw<I> {
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, (): &(), chunk: usize) -> Self::Raw<I> {
         // SAFETY: four chunks of 32 bytes follow the first sixteen.
         unsafe {
             let rows = rows.skip(16 + 32 * chunk);

@@ -32,7 +32,7 @@ impl Block256 for Q6K {
     }
     /// Chunks 0 and 1 are the first half, chunks 2 and 3 the second; each takes sixteen bytes of 32.
     #[inline(always)]
-    unsafe fn load<I: Isa>(isa: I, rows: Rows, _: &(), chunk: usize) -> Self::Raw<I> {
+    unsafe fn load<I: Isa>(isa: I, rows: Rows, (): &(), chunk: usize) -> Self::Raw<I> {
         let (half, at) = (chunk / 2, chunk % 2 * 16);
         // SAFETY: two halves of 64 bytes, then two of 32.
         unsafe {
