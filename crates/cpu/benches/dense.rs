@@ -1,6 +1,6 @@
 //! Panels of plain numbers, beside this core's peaks: `cargo bench -p puna-cpu --bench dense [portable_fma|avx2|avx512]`.
 
-use puna_cpu::kernels::dense::panel_fn;
+use puna_cpu::kernels::dense::{TOKENS, panel_fn};
 use puna_cpu::kernels::linear::{Activations, PANEL_ROWS, Panel};
 use puna_quant::ElementType;
 
@@ -24,24 +24,24 @@ fn main() {
                 let x: Vec<f32> = (0..tokens * cols)
                     .map(|i| (i as f32 * 0.37).sin())
                     .collect();
-                let x = Activations::F32 {
-                    x: &x,
-                    tokens,
-                    cols,
-                };
                 let mut out = vec![0.0; tokens * PANEL_ROWS];
                 let f = panel_fn(set, ty).expect("plain types have a panel");
                 let seconds = peaks::median(|| {
-                    for row in (0..rows).step_by(PANEL_ROWS) {
-                        let bytes = &matrix.bytes()[row * row_bytes..];
-                        let panel = Panel {
-                            bytes,
-                            row_bytes,
-                            rows: PANEL_ROWS,
-                            cols,
-                        };
-                        // SAFETY: the set was detected.
-                        unsafe { f(&panel, &x, &mut out) };
+                    for x in x.chunks(TOKENS * cols) {
+                        let tokens = x.len() / cols;
+                        let x = Activations::F32 { x, tokens, cols };
+                        for row in (0..rows).step_by(PANEL_ROWS) {
+                            let bytes = &matrix.bytes()[row * row_bytes..];
+                            let rows = PANEL_ROWS;
+                            let panel = Panel {
+                                bytes,
+                                row_bytes,
+                                rows,
+                                cols,
+                            };
+                            // SAFETY: the set was detected.
+                            unsafe { f(&panel, &x, &mut out) };
+                        }
                     }
                 });
                 let bytes = (rows * row_bytes) as f64 / seconds;

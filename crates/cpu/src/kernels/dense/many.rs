@@ -7,10 +7,13 @@ use crate::kernels::simd::{LANES, Simd};
 use puna_quant::ElementType;
 use std::mem::MaybeUninit;
 
-/// Columns of a piece: its widened rows stay in the second-level cache, those of a block of tokens in the first.
-const PIECE: usize = 1024;
+/// Columns of a piece: its widened rows (24 KiB) and those of a block of tokens (9 KiB) stay in the first-level cache together.
+const PIECE: usize = 384;
 /// Tokens whose sums wait in the second-level cache between pieces.
-const TOKENS: usize = 128;
+const TOKENS: usize = super::TOKENS;
+
+/// A widened row, and a line that keeps rows from falling on the same places of the cache.
+type Row = [Line; PIECE / LANES + 1];
 
 /// Sixteen columns of a row, or the sums of a row and token.
 #[derive(Clone, Copy)]
@@ -18,7 +21,7 @@ const TOKENS: usize = 128;
 struct Line([f32; LANES]);
 
 /// Widened weights.
-type Piece = [[Line; PIECE / LANES]; PANEL_ROWS];
+type Piece = [Row; PANEL_ROWS];
 /// Sums of a token.
 type Sums = [Line; PANEL_ROWS];
 
@@ -31,7 +34,7 @@ pub(super) fn multiply<S: Blocks>(
     tokens: usize,
     out: &mut [f32],
 ) {
-    // 192 KiB on the stack, of which only what is used is touched.
+    // 150 KiB on the stack, of which only what is used is touched.
     let mut wide = MaybeUninit::<Piece>::uninit();
     let mut sums = [const { MaybeUninit::<Sums>::uninit() }; TOKENS];
     let cols = panel.cols;
@@ -46,7 +49,7 @@ pub(super) fn multiply<S: Blocks>(
         let mut c = 0;
         while c + LANES <= cols {
             let vectors = (PIECE / LANES).min((cols - c) / LANES);
-            let wide = wide.as_mut_ptr().cast::<[Line; PIECE / LANES]>();
+            let wide = wide.as_mut_ptr().cast::<Row>();
             // SAFETY: the piece is inside the rows, tokens and rows of a block are inside `x` and `sums`; every row's first `vectors` lines are
             // written before they are read.
             unsafe {
@@ -97,7 +100,7 @@ unsafe fn widen<S: Simd, E: Element>(
     weights: Weights<E>,
     c: usize,
     vectors: usize,
-    out: *mut [Line; PIECE / LANES],
+    out: *mut Row,
     fetch: bool,
 ) {
     for r in 0..PANEL_ROWS {
@@ -135,7 +138,7 @@ unsafe fn widen<S: Simd, E: Element>(
 unsafe fn piece<S: Blocks>(
     s: S,
     tokens: usize,
-    w: *const [Line; PIECE / LANES],
+    w: *const Row,
     x: *const f32,
     cols: usize,
     vectors: usize,
@@ -164,7 +167,7 @@ unsafe fn piece<S: Blocks>(
 #[inline(always)]
 unsafe fn block<S: Simd, const R: usize, const T: usize>(
     s: S,
-    w: *const [Line; PIECE / LANES],
+    w: *const Row,
     x: *const f32,
     cols: usize,
     vectors: usize,

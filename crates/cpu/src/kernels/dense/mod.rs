@@ -13,6 +13,10 @@ use super::linear::{Activations, PANEL_ROWS, Panel, PanelFn};
 use super::simd::{LANES, Simd, portable::Portable, simd_entries};
 use puna_quant::{ActivationRow, ElementType};
 
+/// Tokens to be taken together over many panels: of larger numbers the activations do not stay in the second-level cache from panel to panel. No
+/// kernel needs it, and it has no effect on results.
+pub const TOKENS: usize = 128;
+
 /// The panel kernel of a set for a type of plain numbers; `None` for quantized types.
 pub fn panel_fn(set: Set, ty: ElementType) -> Option<PanelFn> {
     macro_rules! of {
