@@ -76,10 +76,19 @@ mod tests {
 
     #[test]
     fn flags_of_several_letters_get_their_long_forms_and_texts_stay() {
-        check("puna run -ub 64 -fa on", "puna run --ubatch-size 64 --flash-attn on");
-        check("puna run -p -fa -ctk q8_0", "puna run -p -fa --cache-type-k q8_0");
+        check(
+            "puna run -ub 64 -fa on",
+            "puna run --ubatch-size 64 --flash-attn on",
+        );
+        check(
+            "puna run -p -fa -ctk q8_0",
+            "puna run -p -fa --cache-type-k q8_0",
+        );
         check("puna run -p -p -fa", "puna run -p -p --flash-attn");
-        check("puna run -sys -ub -ub=3", "puna run --system-prompt -ub --ubatch-size=3");
+        check(
+            "puna run -sys -ub -ub=3",
+            "puna run --system-prompt -ub --ubatch-size=3",
+        );
         check("puna run -- -fa", "puna run -- -fa");
         check("puna run -c 5", "puna run -c 5");
     }

@@ -21,14 +21,20 @@ pub(crate) fn forced_set() -> Result<Option<Set>> {
                 Some(_) => "this CPU cannot run it",
                 None => "there is no such kernel set",
             };
-            bail!("{KERNELS}={name}: {problem}, expected one of {}", names.join(", "))
+            bail!(
+                "{KERNELS}={name}: {problem}, expected one of {}",
+                names.join(", ")
+            )
         }
     }
 }
 
 /// The CPU backend with so many threads, or as many as the machine has.
 pub(crate) fn open(threads: Option<usize>) -> Result<CpuBackend> {
-    Ok(CpuBackend::new(threads.unwrap_or_else(all_threads), forced_set()?)?)
+    Ok(CpuBackend::new(
+        threads.unwrap_or_else(all_threads),
+        forced_set()?,
+    )?)
 }
 
 /// Threads that the machine can run at once.

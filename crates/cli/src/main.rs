@@ -16,7 +16,12 @@ use std::{panic, process::ExitCode};
 
 /// Runs GGUF language models on the CPU.
 #[derive(Parser)]
-#[command(name = "puna", version, arg_required_else_help = true, max_term_width = 110)]
+#[command(
+    name = "puna",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 110
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -43,7 +43,7 @@ pub(crate) fn quoted(bytes: &[u8], limit: usize) -> String {
             }
         }
         for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
+            text.extend(std::ascii::escape_default(*byte).map(char::from));
         }
     }
     text.push('"');
@@ -59,7 +59,10 @@ mod tests {
         assert_eq!(bytes(17), "17 B");
         assert_eq!(bytes(98_362_432), "93.81 MiB");
         assert_eq!(count(134_515_008), "134.52 M");
-        assert_eq!(quoted(b"a\n\"\xff\xe2\x82\xac", 10), "\"a\\n\\\"\\xff\u{20ac}\"");
+        assert_eq!(
+            quoted(b"a\n\"\xff\xe2\x82\xac", 10),
+            "\"a\\n\\\"\\xff\u{20ac}\""
+        );
         assert_eq!(quoted(b"abcdef", 3), "\"abc\"...");
     }
 }

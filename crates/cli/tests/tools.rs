@@ -14,7 +14,12 @@ fn usage_errors_have_code_2_and_help_has_0() {
     let output = bare::<&str>(&[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: puna"));
-    for arguments in [&["frobnicate"][..], &["inspect", "--frobnicate"], &["run", "-n"], &["bench", "-t", "0"]] {
+    for arguments in [
+        &["frobnicate"][..],
+        &["inspect", "--frobnicate"],
+        &["run", "-n"],
+        &["bench", "-t", "0"],
+    ] {
         let error = failure(&bare(arguments), 2);
         assert!(error.contains("--help"), "{error}");
     }
@@ -28,7 +33,13 @@ fn files_that_are_no_models_are_named() {
     let tiny = Tiny::new(Kind::Base);
     let bad = tiny.path("bad.gguf");
     std::fs::write(&bad, "no model").unwrap();
-    for command in ["inspect", "tokenize -p x", "eval --tokens 1", "run -p x", "bench"] {
+    for command in [
+        "inspect",
+        "tokenize -p x",
+        "eval --tokens 1",
+        "run -p x",
+        "bench",
+    ] {
         let error = failure(&tiny.run(&bad, command, &[], &[]), 1);
         assert!(error.contains("bad.gguf"), "{error}");
         let error = failure(&tiny.run("no such.gguf".as_ref(), command, &[], &[]), 1);
@@ -48,22 +59,47 @@ fn inspect_shows_metadata_tensors_and_memory() {
     assert_eq!(all["tensors"][0]["name"], "token_embd.weight");
     assert_eq!(all["metadata"]["llama.context_length"], CONTEXT);
     let tokens = &all["metadata"]["tokenizer.ggml.tokens"];
-    assert_eq!((&tokens["array"], &tokens["len"]), (&json!("string"), &json!(265)));
+    assert_eq!(
+        (&tokens["array"], &tokens["len"]),
+        (&json!("string"), &json!(265))
+    );
     assert_eq!(all["memory"]["context"], CONTEXT);
     // Two layers of a key and a value of 32 each, two bytes per element.
     assert_eq!(all["memory"]["cache_bytes"], CONTEXT * 2 * 64 * 2);
     let other = tiny.json("inspect --json -c 64 --kv-type f32", &[]);
     assert_eq!(other["memory"]["cache_bytes"], 64 * 2 * 64 * 4);
     let full = tiny.json("inspect --json --metadata --full", &[]);
-    assert_eq!(full["metadata"]["tokenizer.ggml.tokens"].as_array().unwrap().len(), 265);
+    assert_eq!(
+        full["metadata"]["tokenizer.ggml.tokens"]
+            .as_array()
+            .unwrap()
+            .len(),
+        265
+    );
     assert!(full.get("tensors").is_none());
     let text = tiny.text("inspect", &[]);
-    for part in ["llama", "blk.1.ffn_down.weight", "tokenizer.ggml.merges", "(6 string values)", "memory"] {
-        assert!(text.contains(part) || part.starts_with('('), "{part}: {text}");
+    for part in [
+        "llama",
+        "blk.1.ffn_down.weight",
+        "tokenizer.ggml.merges",
+        "(6 string values)",
+        "memory",
+    ] {
+        assert!(
+            text.contains(part) || part.starts_with('('),
+            "{part}: {text}"
+        );
     }
-    assert!(!tiny.text("inspect --tensors", &[]).contains("tokenizer.ggml"));
+    assert!(
+        !tiny
+            .text("inspect --tensors", &[])
+            .contains("tokenizer.ggml")
+    );
     let path = tiny.model.to_str().unwrap();
-    assert_eq!(success(bare(&["inspect", path, "--tensors"])), tiny.text("inspect --tensors", &[]));
+    assert_eq!(
+        success(bare(&["inspect", path, "--tensors"])),
+        tiny.text("inspect --tensors", &[])
+    );
 }
 
 #[test]
@@ -76,7 +112,12 @@ fn inspect_works_where_the_model_cannot_be_run() {
     writer.write_file(&path).unwrap();
     let text = success(tiny.run(&path, "inspect --json", &[], &[]));
     let value: Value = serde_json::from_str(&text).unwrap();
-    assert!(value["memory"]["error"].as_str().unwrap().contains("of-next-year"));
+    assert!(
+        value["memory"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("of-next-year")
+    );
     assert!(success(tiny.run(&path, "inspect", &[], &[])).contains("of-next-year"));
 }
 
@@ -87,9 +128,15 @@ fn tokenize_gives_ids_and_pieces_and_takes_ids_back() {
     assert_eq!(hello["pieces"], json!(["<|begin|>", "hello", " the"]));
     assert_eq!(hello["count"], 3);
     let list = ids(&hello["ids"]);
-    assert_eq!(tiny.text("tokenize --ids", &["-p", "hello the"]), format!("{list:?}\n"));
+    assert_eq!(
+        tiny.text("tokenize --ids", &["-p", "hello the"]),
+        format!("{list:?}\n")
+    );
     let lines = tiny.text("tokenize --show-count", &["-p", "hello the"]);
-    assert!(lines.contains("\" the\"") && lines.ends_with("3 tokens\n"), "{lines}");
+    assert!(
+        lines.contains("\" the\"") && lines.ends_with("3 tokens\n"),
+        "{lines}"
+    );
     let words: Vec<_> = list.iter().map(ToString::to_string).collect();
     let decoded = tiny.text("tokenize --no-bos --decode", &[&words.join(",")]);
     assert_eq!(decoded, "hello the\n");
@@ -104,7 +151,10 @@ fn tokenize_gives_ids_and_pieces_and_takes_ids_back() {
     let words: Vec<_> = round.iter().map(ToString::to_string).collect();
     let back = tiny.json("tokenize --json --no-bos --decode", &[&words.join(",")]);
     assert_eq!(back["text"], text);
-    assert!(tiny.error(1, "tokenize --decode 1,99999", &[]).contains("99999"));
+    assert!(
+        tiny.error(1, "tokenize --decode 1,99999", &[])
+            .contains("99999")
+    );
     tiny.error(2, "tokenize --decode 1,x", &[]);
     tiny.error(2, "tokenize", &[]);
 }
@@ -113,7 +163,12 @@ fn tokenize_gives_ids_and_pieces_and_takes_ids_back() {
 fn logits(tiny: &Tiny, arguments: &str, environment: &[(&str, &str)]) -> Vec<u8> {
     let file = tiny.path("out.npy");
     let arguments = format!("eval --tokens {TOKENS} {arguments}");
-    let output = tiny.run(&tiny.model, &arguments, &["--npy", file.to_str().unwrap()], environment);
+    let output = tiny.run(
+        &tiny.model,
+        &arguments,
+        &["--npy", file.to_str().unwrap()],
+        environment,
+    );
     success(output);
     std::fs::read(file).unwrap()
 }
@@ -125,13 +180,19 @@ fn eval_gives_the_same_bits_for_every_chunking_thread_count_and_kernel_set() {
         let base = format!("--kv-type {kv}");
         let expected = logits(&tiny, &base, &[]);
         for change in ["-b 1", "-b 7", "-ub 3", "-t 1", "-t 2", "-t 3", "-c 20"] {
-            assert!(logits(&tiny, &format!("{base} {change}"), &[]) == expected, "{kv} {change}");
+            assert!(
+                logits(&tiny, &format!("{base} {change}"), &[]) == expected,
+                "{kv} {change}"
+            );
         }
         let doctor = success(bare(&["doctor", "--json", "--no-measure"]));
         let doctor: Value = serde_json::from_str(&doctor).unwrap();
         for set in doctor["kernels"]["available"].as_array().unwrap() {
             let set = set.as_str().unwrap();
-            assert!(logits(&tiny, &base, &[("PUNA_KERNELS", set)]) == expected, "{kv} {set}");
+            assert!(
+                logits(&tiny, &base, &[("PUNA_KERNELS", set)]) == expected,
+                "{kv} {set}"
+            );
         }
     }
 }
@@ -142,13 +203,21 @@ fn eval_writes_numpy_files_and_tells_the_best_tokens() {
     let npy = logits(&tiny, "", &[]);
     let header_len = usize::from(u16::from_le_bytes([npy[8], npy[9]])) + 10;
     let header = String::from_utf8_lossy(&npy[10..header_len]).into_owned();
-    assert!(header.contains("'<f4'") && header.contains("(20, 265)"), "{header}");
+    assert!(
+        header.contains("'<f4'") && header.contains("(20, 265)"),
+        "{header}"
+    );
     let floats = npy[header_len..].chunks_exact(4);
-    let floats: Vec<f32> = floats.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    let floats: Vec<f32> = floats
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
     assert_eq!(floats.len(), 20 * 265);
     let file = tiny.path("ids.json");
     std::fs::write(&file, format!("[{TOKENS}]")).unwrap();
-    let value = tiny.json("eval --json --top 3 --tokens-file", &[file.to_str().unwrap()]);
+    let value = tiny.json(
+        "eval --json --top 3 --tokens-file",
+        &[file.to_str().unwrap()],
+    );
     assert_eq!(value["vocabulary"], 265);
     let positions = value["positions"].as_array().unwrap();
     assert_eq!(positions.len(), 20);
@@ -171,7 +240,10 @@ fn eval_writes_numpy_files_and_tells_the_best_tokens() {
     assert!((mean - nll / 19.0).abs() < 1e-6);
     assert!((value["perplexity"].as_f64().unwrap() - mean.exp()).abs() < 1e-6);
     let text = tiny.text("eval --top 2", &["-p", "hello the"]);
-    assert!(text.contains("\"hello\"") && text.contains("3 tokens, mean"), "{text}");
+    assert!(
+        text.contains("\"hello\"") && text.contains("3 tokens, mean"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -197,19 +269,48 @@ fn eval_refuses_what_it_cannot_compute() {
 #[test]
 fn bench_speaks_as_llama_bench_does() {
     let tiny = Tiny::new(Kind::NoTokenizer);
-    let list = tiny.json("bench --json -p 40 -n 6 -r 2 -t 1,2 --parallel 3 --depth 5", &[]);
+    let list = tiny.json(
+        "bench --json -p 40 -n 6 -r 2 -t 1,2 --parallel 3 --depth 5",
+        &[],
+    );
     let list = list.as_array().unwrap();
-    let sizes: Vec<_> = list.iter().map(|e| [&e["n_prompt"], &e["n_gen"], &e["n_threads"], &e["n_parallel"]]).collect();
+    let sizes: Vec<_> = list
+        .iter()
+        .map(|e| {
+            [
+                &e["n_prompt"],
+                &e["n_gen"],
+                &e["n_threads"],
+                &e["n_parallel"],
+            ]
+        })
+        .collect();
     let expected = [[40, 0, 1, 1], [0, 6, 1, 3], [40, 0, 2, 1], [0, 6, 2, 3]];
     assert_eq!(json!(sizes), json!(expected));
     for entry in list {
-        let samples: Vec<f64> = entry["samples_ts"].as_array().unwrap().iter().map(|s| s.as_f64().unwrap()).collect();
+        let samples: Vec<f64> = entry["samples_ts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s.as_f64().unwrap())
+            .collect();
         assert_eq!(samples.len(), 2);
         let mean = samples.iter().sum::<f64>() / 2.0;
         assert!((entry["avg_ts"].as_f64().unwrap() / mean - 1.0).abs() < 1e-9);
         assert_eq!(entry["n_depth"], 5);
         assert_eq!(entry["type_k"], "f16");
-        for key in ["model_filename", "model_type", "model_size", "model_n_params", "n_batch", "avg_ns", "stddev_ns", "stddev_ts", "test_time", "type_v"] {
+        for key in [
+            "model_filename",
+            "model_type",
+            "model_size",
+            "model_n_params",
+            "n_batch",
+            "avg_ns",
+            "stddev_ns",
+            "stddev_ts",
+            "test_time",
+            "type_v",
+        ] {
             assert!(!entry[key].is_null(), "{key}");
         }
     }
@@ -224,7 +325,9 @@ fn doctor_tells_the_kernel_set_and_why() {
     let run = |set: &str| {
         let tiny = Tiny::new(Kind::Base);
         let mut command = tiny.command();
-        command.args(["doctor", "--no-measure"]).env("PUNA_KERNELS", set);
+        command
+            .args(["doctor", "--no-measure"])
+            .env("PUNA_KERNELS", set);
         command.output().unwrap()
     };
     let text = success(run("portable"));
@@ -232,19 +335,32 @@ fn doctor_tells_the_kernel_set_and_why() {
     assert!(text.contains("not fetched yet"), "{text}");
     assert!(success(run("")).contains("the best that this CPU can run"));
     let error = failure(&run("sse9"), 1);
-    assert!(error.contains("PUNA_KERNELS=sse9") && error.contains("portable"), "{error}");
+    assert!(
+        error.contains("PUNA_KERNELS=sse9") && error.contains("portable"),
+        "{error}"
+    );
     let tiny = Tiny::new(Kind::Base);
-    let output = tiny.run(&tiny.model, "eval --tokens 1", &[], &[("PUNA_KERNELS", "sse9")]);
+    let output = tiny.run(
+        &tiny.model,
+        "eval --tokens 1",
+        &[],
+        &[("PUNA_KERNELS", "sse9")],
+    );
     failure(&output, 1);
 }
 
 #[test]
 fn doctor_measures_the_machine() {
-    let value: Value = serde_json::from_str(&success(bare(&["doctor", "--json", "-t", "2"]))).unwrap();
+    let value: Value =
+        serde_json::from_str(&success(bare(&["doctor", "--json", "-t", "2"]))).unwrap();
     let measured = value["measured"].as_array().unwrap();
     assert_eq!(measured.len(), 2);
     for entry in measured {
-        for key in ["read_bytes_per_second", "integer_ops_per_second", "float_ops_per_second"] {
+        for key in [
+            "read_bytes_per_second",
+            "integer_ops_per_second",
+            "float_ops_per_second",
+        ] {
             assert!(entry[key].as_f64().unwrap() > 0.0, "{key}");
         }
     }
@@ -257,7 +373,10 @@ fn pull_and_list_know_the_cache_folder() {
     assert!(success(run(&["list"])).contains("no models"));
     assert_eq!(success(run(&["list", "--json"])), "[]\n");
     let error = failure(&run(&["pull", "hf:owner/repo:Q4_K_M"]), 1);
-    assert!(error.contains("owner/repo") && error.contains("offline"), "{error}");
+    assert!(
+        error.contains("owner/repo") && error.contains("offline"),
+        "{error}"
+    );
     failure(&run(&["pull"]), 1);
     failure(&run(&["pull", "hf:owner"]), 1);
     let folder = tiny.path("hf/puna/hub/owner/repo");
@@ -270,7 +389,10 @@ fn pull_and_list_know_the_cache_folder() {
     let name = list[0]["name"].as_str().unwrap();
     assert_eq!(name, "hf:owner/repo/tiny.gguf");
     assert!(success(run(&["list"])).contains(name));
-    assert_eq!(success(run(&["pull", name])).trim_end(), cached.to_str().unwrap());
+    assert_eq!(
+        success(run(&["pull", name])).trim_end(),
+        cached.to_str().unwrap()
+    );
     success(run(&["tokenize", "-m", name, "-p", "x"]));
     success(run(&["tokenize", "-hf", "owner/repo/tiny.gguf", "-p", "x"]));
 }
@@ -282,7 +404,11 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
     let text = "word ".repeat(20_000);
     let file = tiny.path("long.txt");
     std::fs::write(&file, text).unwrap();
-    command.args(["tokenize", "-m"]).arg(&tiny.model).arg("-f").arg(&file);
+    command
+        .args(["tokenize", "-m"])
+        .arg(&tiny.model)
+        .arg("-f")
+        .arg(&file);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut first = [0; 10];

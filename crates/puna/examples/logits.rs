@@ -1,8 +1,6 @@
 //! The likeliest next tokens after each token of a text: `cargo run --release -p puna --example logits -- MODEL.gguf TEXT`.
 
-use puna::{
-    CpuBackend, Engine, EngineOptions, Feed, TokenId, Want, tokenizer::EncodeOptions,
-};
+use puna::{CpuBackend, Engine, EngineOptions, Feed, TokenId, Want, tokenizer::EncodeOptions};
 use std::{env, error::Error, path::Path, sync::Arc, thread};
 
 fn main() -> Result<(), Box<dyn Error>> {

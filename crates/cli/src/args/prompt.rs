@@ -100,7 +100,13 @@ mod tests {
 
     #[test]
     fn one_newline_at_the_end_is_taken_off() {
-        for (text, expected) in [("a\n", "a"), ("a\r\n", "a"), ("a\n\n", "a\n"), ("a", "a"), ("\n", "")] {
+        for (text, expected) in [
+            ("a\n", "a"),
+            ("a\r\n", "a"),
+            ("a\n\n", "a\n"),
+            ("a", "a"),
+            ("\n", ""),
+        ] {
             assert_eq!(without_last_newline(text.to_owned()), expected);
         }
     }

@@ -18,35 +18,76 @@ pub(crate) struct SamplingArgs {
           value_parser = clap::value_parser!(i64).range(-1..=i64::from(u32::MAX)))]
     seed: i64,
     /// Temperature; 0 always takes the best token
-    #[arg(long, visible_alias = "temperature", value_name = "X", default_value_t = 0.8, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        visible_alias = "temperature",
+        value_name = "X",
+        default_value_t = 0.8,
+        allow_negative_numbers = true
+    )]
     temp: f32,
     /// Keep the K best tokens; 0 is off
-    #[arg(long, value_name = "K", default_value_t = 40, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = 40,
+        allow_negative_numbers = true
+    )]
     top_k: i32,
     /// Keep the best tokens that reach this probability together; 1 is off
-    #[arg(long, value_name = "P", default_value_t = 0.95, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "P",
+        default_value_t = 0.95,
+        allow_negative_numbers = true
+    )]
     top_p: f32,
     /// Keep tokens that have this share of the best one's probability; 0 is off
-    #[arg(long, value_name = "P", default_value_t = 0.05, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "P",
+        default_value_t = 0.05,
+        allow_negative_numbers = true
+    )]
     min_p: f32,
     /// How many of the last tokens the penalties look at; 0 is off, -1 is the context
     #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true,
           value_parser = clap::value_parser!(i64).range(-1..=i64::from(i32::MAX)))]
     repeat_last_n: i64,
     /// Divides the logits of recent tokens; 1 is off
-    #[arg(long, value_name = "X", default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "X",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
     repeat_penalty: f32,
     /// Taken off the logit of a recent token for each time it occurred
-    #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "X",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
     frequency_penalty: f32,
     /// Taken off the logit of a recent token once
-    #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "X",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
     presence_penalty: f32,
-    /// The samplers in their order, by name: "penalties;top_k;top_p;min_p;temperature"
+    /// The samplers in their order, by name: `penalties;top_k;top_p;min_p;temperature`
     #[arg(long, value_name = "NAMES")]
     samplers: Option<String>,
-    /// The samplers in their order, by letter: "ekpmt"
-    #[arg(long, visible_alias = "sampling-seq", value_name = "LETTERS", conflicts_with = "samplers")]
+    /// The samplers in their order, by letter: `ekpmt`
+    #[arg(
+        long,
+        visible_alias = "sampling-seq",
+        value_name = "LETTERS",
+        conflicts_with = "samplers"
+    )]
     sampler_seq: Option<String>,
     /// Add to a token's logit: 15043+1, 15043-1.5, 15043-inf bans it; may be repeated
     #[arg(short, long, value_name = "ID+BIAS", value_parser = bias)]
@@ -127,7 +168,9 @@ fn bias(text: &str) -> Result<(u32, f32), String> {
         let (id, bias) = text.split_at_checked(at)?;
         Some((id.trim().parse().ok()?, bias.trim().parse().ok()?))
     };
-    parsed().ok_or_else(|| "expected a token id and a signed number, as in 15043+1 or 15043-inf".to_owned())
+    parsed().ok_or_else(|| {
+        "expected a token id and a signed number, as in 15043+1 or 15043-inf".to_owned()
+    })
 }
 
 #[cfg(test)]

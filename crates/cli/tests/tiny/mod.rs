@@ -1,5 +1,7 @@
 //! A tiny random model with a byte-level vocabulary and a chat template, and the program run on it.
 
+#![allow(dead_code, reason = "each test program uses a part")]
+
 use puna::gguf::{ElementType, GgufWriter, StringArray};
 use serde_json::Value;
 use std::{
@@ -11,13 +13,13 @@ use std::{
 };
 
 /// Begins a text.
-pub const BOS: u32 = 256;
+pub(crate) const BOS: u32 = 256;
 /// Begins a message.
-pub const START: u32 = 257;
+pub(crate) const START: u32 = 257;
 /// Ends a message, and an answer.
-pub const END: u32 = 258;
+pub(crate) const END: u32 = 258;
 /// Context of the model's training.
-pub const CONTEXT: u32 = 256;
+pub(crate) const CONTEXT: u32 = 256;
 
 const MERGES: [&str; 6] = ["h e", "l l", "he ll", "hell o", "\u{120} t", "\u{120}t he"];
 const TEMPLATE: &str = "{{ bos_token }}{% for m in messages %}<|start|>{{ m.role }}\n{{ m.content }}<|end|>\n{% endfor %}\
@@ -29,7 +31,7 @@ const LAYERS: u32 = 2;
 
 /// What the file has beside its tensors.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Vocabulary and chat template.
     Chat,
     /// Vocabulary without a template.
@@ -39,18 +41,18 @@ pub enum Kind {
 }
 
 /// A folder with one model.
-pub struct Tiny {
+pub(crate) struct Tiny {
     folder: tempfile::TempDir,
     /// The model's file.
-    pub model: PathBuf,
+    pub(crate) model: PathBuf,
 }
 
 impl Tiny {
-    pub fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         Self::named(kind, "tiny.gguf")
     }
 
-    pub fn named(kind: Kind, name: &str) -> Self {
+    pub(crate) fn named(kind: Kind, name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join(name);
         let mut file = Vec::new();
@@ -60,12 +62,12 @@ impl Tiny {
     }
 
     /// A path in the folder.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// The program with a cache folder of its own, no network and an empty standard input.
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_puna"));
         command
             .env("HF_HOME", self.path("hf"))
@@ -77,11 +79,11 @@ impl Tiny {
     }
 
     /// Runs a subcommand on the model. `arguments` are cut at spaces; `more` follow as they are.
-    pub fn output(&self, arguments: &str, more: &[&str]) -> Output {
+    pub(crate) fn output(&self, arguments: &str, more: &[&str]) -> Output {
         self.run(&self.model, arguments, more, &[])
     }
 
-    pub fn run(
+    pub(crate) fn run(
         &self,
         model: &Path,
         arguments: &str,
@@ -91,64 +93,86 @@ impl Tiny {
         let mut words = arguments.split_whitespace();
         let mut command = self.command();
         command.arg(words.next().unwrap()).arg("-m").arg(model);
-        command.args(words).args(more).envs(environment.iter().copied());
+        command
+            .args(words)
+            .args(more)
+            .envs(environment.iter().copied());
         command.output().unwrap()
     }
 
     /// Standard output of a run that succeeds.
-    pub fn text(&self, arguments: &str, more: &[&str]) -> String {
+    pub(crate) fn text(&self, arguments: &str, more: &[&str]) -> String {
         success(self.output(arguments, more))
     }
 
     /// The JSON that a run prints.
-    pub fn json(&self, arguments: &str, more: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &str, more: &[&str]) -> Value {
         serde_json::from_str(&self.text(arguments, more)).unwrap()
     }
 
     /// Runs with this text piped in.
-    pub fn piped(&self, arguments: &str, more: &[&str], input: &str) -> Output {
+    pub(crate) fn piped(&self, arguments: &str, more: &[&str], input: &str) -> Output {
         let mut words = arguments.split_whitespace();
         let mut command = self.command();
-        command.arg(words.next().unwrap()).arg("-m").arg(&self.model);
+        command
+            .arg(words.next().unwrap())
+            .arg("-m")
+            .arg(&self.model);
         command.args(words).args(more);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(input.as_bytes())
+            .unwrap();
         child.wait_with_output().unwrap()
     }
 
     /// The one line on standard error of a run that fails with this code.
-    pub fn error(&self, code: i32, arguments: &str, more: &[&str]) -> String {
+    pub(crate) fn error(&self, code: i32, arguments: &str, more: &[&str]) -> String {
         failure(&self.output(arguments, more), code)
     }
 }
 
 /// Runs the program without a model.
-pub fn bare<S: AsRef<OsStr>>(arguments: &[S]) -> Output {
+pub(crate) fn bare<S: AsRef<OsStr>>(arguments: &[S]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_puna"));
-    command.args(arguments).stdin(Stdio::null()).output().unwrap()
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
-pub fn success(output: Output) -> String {
+pub(crate) fn success(output: Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// One line that says what is wrong, the code, and nothing of Rust's own.
-pub fn failure(output: &Output, code: i32) -> String {
+pub(crate) fn failure(output: &Output, code: i32) -> String {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{error}");
     assert!(error.starts_with("error: "), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
-    assert!(!error.contains("panicked") && !error.contains("backtrace"), "{error}");
+    assert!(
+        !error.contains("panicked") && !error.contains("backtrace"),
+        "{error}"
+    );
     error
 }
 
 /// The ids of a JSON list.
-pub fn ids(value: &Value) -> Vec<u32> {
+pub(crate) fn ids(value: &Value) -> Vec<u32> {
     let list = value.as_array().unwrap().iter();
-    list.map(|id| u32::try_from(id.as_u64().unwrap()).unwrap()).collect()
+    list.map(|id| u32::try_from(id.as_u64().unwrap()).unwrap())
+        .collect()
 }
 
 fn writer(kind: Kind) -> GgufWriter<'static> {
@@ -167,10 +191,17 @@ fn writer(kind: Kind) -> GgufWriter<'static> {
     for (key, n) in numbers {
         writer.set(&format!("llama.{key}"), n).unwrap();
     }
-    writer.set("llama.attention.layer_norm_rms_epsilon", 1e-5f32).unwrap();
+    writer
+        .set("llama.attention.layer_norm_rms_epsilon", 1e-5f32)
+        .unwrap();
     let tokens = vocabulary(&mut writer, kind);
     let mut random = Random(0x1234_5678_9abc_def1);
-    tensor(&mut writer, "token_embd.weight", &[EMBEDDING, tokens], &mut random);
+    tensor(
+        &mut writer,
+        "token_embd.weight",
+        &[EMBEDDING, tokens],
+        &mut random,
+    );
     tensor(&mut writer, "output_norm.weight", &[EMBEDDING], &mut random);
     for layer in 0..LAYERS {
         for (name, dims) in [
@@ -184,7 +215,12 @@ fn writer(kind: Kind) -> GgufWriter<'static> {
             ("ffn_up", &[EMBEDDING, FEED_FORWARD]),
             ("ffn_down", &[FEED_FORWARD, EMBEDDING]),
         ] {
-            tensor(&mut writer, &format!("blk.{layer}.{name}.weight"), dims, &mut random);
+            tensor(
+                &mut writer,
+                &format!("blk.{layer}.{name}.weight"),
+                dims,
+                &mut random,
+            );
         }
     }
     writer
@@ -195,13 +231,29 @@ fn vocabulary(writer: &mut GgufWriter<'_>, kind: Kind) -> u64 {
     let mut tokens: Vec<String> = (0..=255).map(byte_char).map(String::from).collect();
     tokens.extend(["<|begin|>", "<|start|>", "<|end|>"].map(str::to_owned));
     tokens.extend(MERGES.map(|merge| merge.replace(' ', "")));
-    let types: Vec<i32> = (0..tokens.len() as u32).map(|id| if (BOS..=END).contains(&id) { 3 } else { 1 }).collect();
-    let model = if kind == Kind::NoTokenizer { "test" } else { "gpt2" };
+    let types: Vec<i32> = (0..tokens.len() as u32)
+        .map(|id| if (BOS..=END).contains(&id) { 3 } else { 1 })
+        .collect();
+    let model = if kind == Kind::NoTokenizer {
+        "test"
+    } else {
+        "gpt2"
+    };
     writer.set("tokenizer.ggml.model", model).unwrap();
     writer.set("tokenizer.ggml.pre", "gpt-2").unwrap();
-    writer.set("tokenizer.ggml.tokens", tokens.iter().collect::<StringArray>()).unwrap();
+    writer
+        .set(
+            "tokenizer.ggml.tokens",
+            tokens.iter().collect::<StringArray>(),
+        )
+        .unwrap();
     writer.set("tokenizer.ggml.token_type", &types[..]).unwrap();
-    writer.set("tokenizer.ggml.merges", MERGES.iter().collect::<StringArray>()).unwrap();
+    writer
+        .set(
+            "tokenizer.ggml.merges",
+            MERGES.iter().collect::<StringArray>(),
+        )
+        .unwrap();
     writer.set("tokenizer.ggml.bos_token_id", BOS).unwrap();
     writer.set("tokenizer.ggml.eos_token_id", END).unwrap();
     writer.set("tokenizer.ggml.add_bos_token", true).unwrap();
@@ -225,7 +277,13 @@ fn tensor(writer: &mut GgufWriter<'_>, name: &str, dims: &[u64], random: &mut Ra
     let n: u64 = dims.iter().product();
     let is_norm = dims.len() == 1;
     let bytes: Vec<u8> = (0..n)
-        .map(|_| if is_norm { 1.0 + 0.1 * random.next() } else { 0.25 * random.next() })
+        .map(|_| {
+            if is_norm {
+                1.0 + 0.1 * random.next()
+            } else {
+                0.25 * random.next()
+            }
+        })
         .flat_map(f32::to_le_bytes)
         .collect();
     writer.tensor(name, dims, ElementType::F32, bytes).unwrap();

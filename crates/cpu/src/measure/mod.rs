@@ -62,11 +62,7 @@ mod tests {
 
     #[test]
     fn the_slowest_thread_of_a_round_counts() {
-        let time = shortest(
-            2,
-            || (),
-            |()| thread::sleep(Duration::from_millis(1)),
-        );
+        let time = shortest(2, || (), |()| thread::sleep(Duration::from_millis(1)));
         assert!(time >= Duration::from_millis(1) && time < Duration::MAX);
     }
 }

@@ -112,7 +112,10 @@ mod x86 {
     /// The CPU has these features.
     #[target_feature(enable = "avx512f,avx512vnni")]
     unsafe fn dpbusd(turns: u64) -> u64 {
-        let (x, y) = (black_box(_mm512_set1_epi8(3)), black_box(_mm512_set1_epi8(5)));
+        let (x, y) = (
+            black_box(_mm512_set1_epi8(3)),
+            black_box(_mm512_set1_epi8(5)),
+        );
         let mut sums = [_mm512_setzero_si512(); SUMS];
         for _ in 0..turns {
             for sum in &mut sums {
@@ -148,7 +151,10 @@ mod x86 {
     /// The CPU has this feature.
     #[target_feature(enable = "avx512f")]
     unsafe fn fma512(turns: u64) -> u64 {
-        let (x, y) = (black_box(_mm512_set1_ps(0.5)), black_box(_mm512_set1_ps(0.25)));
+        let (x, y) = (
+            black_box(_mm512_set1_ps(0.5)),
+            black_box(_mm512_set1_ps(0.25)),
+        );
         let mut sums = [_mm512_setzero_ps(); SUMS];
         for _ in 0..turns {
             for sum in &mut sums {
@@ -163,7 +169,10 @@ mod x86 {
     /// The CPU has these features.
     #[target_feature(enable = "avx2,fma")]
     unsafe fn fma256(turns: u64) -> u64 {
-        let (x, y) = (black_box(_mm256_set1_ps(0.5)), black_box(_mm256_set1_ps(0.25)));
+        let (x, y) = (
+            black_box(_mm256_set1_ps(0.5)),
+            black_box(_mm256_set1_ps(0.25)),
+        );
         let mut sums = [_mm256_setzero_ps(); SUMS];
         for _ in 0..turns {
             for sum in &mut sums {
