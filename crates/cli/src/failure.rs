@@ -51,7 +51,8 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         cause
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref)
-            .is_some_and(|inner| inner.is::<StdoutClosed>())
+            .and_then(|inner| inner.downcast_ref::<StdoutClosed>())
+            .is_some()
     };
     if error.chain().any(closed) {
         return ExitCode::SUCCESS;

@@ -32,7 +32,7 @@ pub(crate) fn find(name: &OsStr, freshness: Option<Freshness>) -> Result<PathBuf
 
 /// A progress bar on the standard error; a line per file where that is not a terminal.
 struct Bar {
-    bar: Option<ProgressBar>,
+    shown: Option<ProgressBar>,
     terminal: bool,
     name: String,
 }
@@ -40,7 +40,7 @@ struct Bar {
 impl Bar {
     fn new() -> Self {
         Self {
-            bar: None,
+            shown: None,
             terminal: stderr().is_terminal(),
             name: String::new(),
         }
@@ -49,7 +49,7 @@ impl Bar {
 
 impl Progress for Bar {
     fn total(&mut self, name: &str, bytes: Option<u64>) {
-        if let Some(bar) = self.bar.take() {
+        if let Some(bar) = self.shown.take() {
             bar.finish_and_clear();
         }
         if !self.terminal {
@@ -70,23 +70,23 @@ impl Progress for Bar {
         }
         bar.set_message(name.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
-        self.bar = Some(bar);
+        self.shown = Some(bar);
     }
 
     fn advanced(&mut self, position: u64) {
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = &self.shown {
             bar.set_position(position);
         }
     }
 
     fn finished(&mut self) {
-        if let Some(bar) = self.bar.take() {
+        if let Some(bar) = self.shown.take() {
             bar.finish_and_clear();
         }
     }
 
     fn note(&mut self, text: &str) {
-        match &self.bar {
+        match &self.shown {
             Some(bar) => bar.suspend(|| eprintln!("note: {text}")),
             None => eprintln!("note: {text}"),
         }

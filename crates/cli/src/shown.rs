@@ -43,7 +43,7 @@ pub(crate) fn quoted(bytes: &[u8], limit: usize) -> String {
             }
         }
         for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
+            text.extend(std::ascii::escape_default(*byte).map(char::from));
         }
     }
     text.push('"');

@@ -62,7 +62,7 @@ pub(crate) struct BatchArgs {
 /// Element types of the cache.
 #[derive(Args)]
 pub(crate) struct CacheArgs {
-    /// Type of cached keys [f32, f16, bf16, q8_0, q4_0; default f16]; also -ctk
+    /// Type of cached keys [`f32`, `f16`, `bf16`, `q8_0`, `q4_0`; default `f16`]; also -ctk
     #[arg(long, value_name = "TYPE", value_parser = cache_type)]
     cache_type_k: Option<CacheType>,
     /// Type of cached values; also -ctv

@@ -78,10 +78,10 @@ pub(crate) struct SamplingArgs {
         allow_negative_numbers = true
     )]
     presence_penalty: f32,
-    /// The samplers in their order, by name: "penalties;top_k;top_p;min_p;temperature"
+    /// The samplers in their order, by name: `penalties;top_k;top_p;min_p;temperature`
     #[arg(long, value_name = "NAMES")]
     samplers: Option<String>,
-    /// The samplers in their order, by letter: "ekpmt"
+    /// The samplers in their order, by letter: `ekpmt`
     #[arg(
         long,
         visible_alias = "sampling-seq",

@@ -214,7 +214,7 @@ fn best(row: &[f32], k: usize) -> Vec<usize> {
     ids
 }
 
-/// A NumPy file of float32, written row by row.
+/// A `NumPy` file of float32, written row by row.
 struct Npy {
     file: BufWriter<File>,
     path: PathBuf,

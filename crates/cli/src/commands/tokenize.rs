@@ -15,6 +15,7 @@ use serde_json::json;
 use std::io::{Read, Write, stdin};
 
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,

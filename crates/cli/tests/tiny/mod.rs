@@ -1,5 +1,7 @@
 //! A tiny random model with a byte-level vocabulary and a chat template, and the program run on it.
 
+#![allow(dead_code, reason = "each test program uses a part")]
+
 use puna::gguf::{ElementType, GgufWriter, StringArray};
 use serde_json::Value;
 use std::{
@@ -11,13 +13,13 @@ use std::{
 };
 
 /// Begins a text.
-pub const BOS: u32 = 256;
+pub(crate) const BOS: u32 = 256;
 /// Begins a message.
-pub const START: u32 = 257;
+pub(crate) const START: u32 = 257;
 /// Ends a message, and an answer.
-pub const END: u32 = 258;
+pub(crate) const END: u32 = 258;
 /// Context of the model's training.
-pub const CONTEXT: u32 = 256;
+pub(crate) const CONTEXT: u32 = 256;
 
 const MERGES: [&str; 6] = ["h e", "l l", "he ll", "hell o", "\u{120} t", "\u{120}t he"];
 const TEMPLATE: &str = "{{ bos_token }}{% for m in messages %}<|start|>{{ m.role }}\n{{ m.content }}<|end|>\n{% endfor %}\
@@ -29,7 +31,7 @@ const LAYERS: u32 = 2;
 
 /// What the file has beside its tensors.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Vocabulary and chat template.
     Chat,
     /// Vocabulary without a template.
@@ -39,18 +41,18 @@ pub enum Kind {
 }
 
 /// A folder with one model.
-pub struct Tiny {
+pub(crate) struct Tiny {
     folder: tempfile::TempDir,
     /// The model's file.
-    pub model: PathBuf,
+    pub(crate) model: PathBuf,
 }
 
 impl Tiny {
-    pub fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         Self::named(kind, "tiny.gguf")
     }
 
-    pub fn named(kind: Kind, name: &str) -> Self {
+    pub(crate) fn named(kind: Kind, name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join(name);
         let mut file = Vec::new();
@@ -60,12 +62,12 @@ impl Tiny {
     }
 
     /// A path in the folder.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// The program with a cache folder of its own, no network and an empty standard input.
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_puna"));
         command
             .env("HF_HOME", self.path("hf"))
@@ -77,11 +79,11 @@ impl Tiny {
     }
 
     /// Runs a subcommand on the model. `arguments` are cut at spaces; `more` follow as they are.
-    pub fn output(&self, arguments: &str, more: &[&str]) -> Output {
+    pub(crate) fn output(&self, arguments: &str, more: &[&str]) -> Output {
         self.run(&self.model, arguments, more, &[])
     }
 
-    pub fn run(
+    pub(crate) fn run(
         &self,
         model: &Path,
         arguments: &str,
@@ -99,17 +101,17 @@ impl Tiny {
     }
 
     /// Standard output of a run that succeeds.
-    pub fn text(&self, arguments: &str, more: &[&str]) -> String {
+    pub(crate) fn text(&self, arguments: &str, more: &[&str]) -> String {
         success(self.output(arguments, more))
     }
 
     /// The JSON that a run prints.
-    pub fn json(&self, arguments: &str, more: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &str, more: &[&str]) -> Value {
         serde_json::from_str(&self.text(arguments, more)).unwrap()
     }
 
     /// Runs with this text piped in.
-    pub fn piped(&self, arguments: &str, more: &[&str], input: &str) -> Output {
+    pub(crate) fn piped(&self, arguments: &str, more: &[&str], input: &str) -> Output {
         let mut words = arguments.split_whitespace();
         let mut command = self.command();
         command
@@ -132,13 +134,13 @@ impl Tiny {
     }
 
     /// The one line on standard error of a run that fails with this code.
-    pub fn error(&self, code: i32, arguments: &str, more: &[&str]) -> String {
+    pub(crate) fn error(&self, code: i32, arguments: &str, more: &[&str]) -> String {
         failure(&self.output(arguments, more), code)
     }
 }
 
 /// Runs the program without a model.
-pub fn bare<S: AsRef<OsStr>>(arguments: &[S]) -> Output {
+pub(crate) fn bare<S: AsRef<OsStr>>(arguments: &[S]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_puna"));
     command
         .args(arguments)
@@ -147,14 +149,14 @@ pub fn bare<S: AsRef<OsStr>>(arguments: &[S]) -> Output {
         .unwrap()
 }
 
-pub fn success(output: Output) -> String {
+pub(crate) fn success(output: Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// One line that says what is wrong, the code, and nothing of Rust's own.
-pub fn failure(output: &Output, code: i32) -> String {
+pub(crate) fn failure(output: &Output, code: i32) -> String {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{error}");
     assert!(error.starts_with("error: "), "{error}");
@@ -167,7 +169,7 @@ pub fn failure(output: &Output, code: i32) -> String {
 }
 
 /// The ids of a JSON list.
-pub fn ids(value: &Value) -> Vec<u32> {
+pub(crate) fn ids(value: &Value) -> Vec<u32> {
     let list = value.as_array().unwrap().iter();
     list.map(|id| u32::try_from(id.as_u64().unwrap()).unwrap())
         .collect()

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let mut bench = Bench::open(args, &path, threads, &tests)?;
         for test in &tests {
             let samples = bench.run(test, args.repetitions, !args.no_warmup)?;
-            let entry = Entry::new(args, &bench, test, samples);
+            let entry = Entry::new(args, &bench, test, &samples);
             if !args.json {
                 if entries.is_empty() {
                     output.show(&entry.table_head())?;

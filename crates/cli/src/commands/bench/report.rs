@@ -32,7 +32,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(args: &Args, bench: &Bench, test: &Test, samples: Vec<Duration>) -> Self {
+    pub(super) fn new(args: &Args, bench: &Bench, test: &Test, samples: &[Duration]) -> Self {
         let gguf = bench.engine.gguf();
         let times: Vec<_> = samples.iter().map(|t| t.as_secs_f64() * 1e9).collect();
         let tokens = test.tokens() as f64;
@@ -65,10 +65,12 @@ impl Entry {
             format!("tg{}", self.n_gen)
         };
         if self.n_parallel > 1 {
-            name += &format!(" x{}", self.n_parallel);
+            name.push_str(" x");
+            name.push_str(&self.n_parallel.to_string());
         }
         if self.n_depth > 0 {
-            name += &format!(" @ d{}", self.n_depth);
+            name.push_str(" @ d");
+            name.push_str(&self.n_depth.to_string());
         }
         name
     }

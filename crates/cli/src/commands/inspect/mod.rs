@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use std::{io::Write, path::Path, sync::Arc};
 
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,

@@ -5,7 +5,8 @@ use crate::{args::Predict, failure::usage_error};
 use anyhow::{Context, Result, anyhow, bail};
 use puna::{
     Chat, Conversation, Engine, EngineError, Feed, FinishReason, Generation, GenerationOptions,
-    Message, SeqId, TokenId, Tokenizer, Want, tokenizer::EncodeOptions,
+    Message, SeqId, TokenId, Tokenizer, Want,
+    tokenizer::{DecodeOptions, EncodeOptions},
 };
 use serde_json::{Value, json};
 use std::{
@@ -122,8 +123,10 @@ impl Session {
 
     /// The text of tokens, control tokens written out.
     pub(super) fn decode(&self, ids: &[TokenId]) -> String {
-        let mut options = puna::tokenizer::DecodeOptions::default();
-        options.unparse_special = true;
+        let options = DecodeOptions {
+            unparse_special: true,
+            ..DecodeOptions::default()
+        };
         self.tokenizer.decode(ids, options)
     }
 
