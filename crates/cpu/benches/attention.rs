@@ -115,7 +115,7 @@ fn bench(set: Set, shape: &Shape, peak: f64, read: f64) {
     let bytes = (first + queries) as f64
         * (kv_heads * (layout.k_bytes() + layout.v_bytes())) as f64
         / PAGE as f64;
-    let pairs = queries as f64 * (first as f64 + (queries as f64 + 1.0) / 2.0);
+    let pairs = queries as f64 * (first as f64 + 0.5 * (queries as f64 + 1.0));
     let flops = pairs * (heads * dim * 4) as f64;
     println!(
         "{:8.3} ms  {:5.1} GB/s ({:3.0} %)  {:6.1} GFLOP/s ({:3.0} %)",

@@ -106,7 +106,7 @@ pub(crate) fn fma_peak(set: Set) -> f64 {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 fn fma_avx512(rounds: u64) {
-    use std::arch::x86_64::*;
+    use std::arch::x86_64::{_mm512_fmadd_ps, _mm512_set1_ps};
     let mut acc = [_mm512_set1_ps(0.5); 12];
     let x = _mm512_set1_ps(black_box(0.5));
     for _ in 0..rounds {
@@ -120,7 +120,7 @@ fn fma_avx512(rounds: u64) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn fma_avx2(rounds: u64) {
-    use std::arch::x86_64::*;
+    use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_set1_ps};
     let mut acc = [_mm256_set1_ps(0.5); 12];
     let x = _mm256_set1_ps(black_box(0.5));
     for _ in 0..rounds {
@@ -162,6 +162,10 @@ fn read_avx2(bytes: &[u8]) {
     }
 }
 
+#[expect(
+    clippy::inline_always,
+    reason = "to be compiled for the caller's instruction set"
+)]
 #[inline(always)]
 fn read(bytes: &[u8]) {
     let mut sums = [0u64; 32];

@@ -3,13 +3,26 @@
 //! One order of operations, whatever the blocking, chunking and splitting:
 //!
 //! - Tiles are the sequence's own positions `64 i` to `64 i + 63`. A score is `fma` over the key's dimensions in ascending order from zero, then
-//!   times `scale`, then the softcap, then ALiBi as one `fma`.
+//!   times `scale`, then the softcap, then `ALiBi` as one `fma`.
 //! - Per tile, over the positions that the row sees: `m' = max(m, largest score)`, `c = exp(m - m')`, `p = exp(score - m')`, `l = fma(l, c, sum of
 //!   p)` (four vectors added pairwise, then the fixed tree), and each output dimension `acc = acc * c`, then `fma(p, v, acc)` in ascending position.
 //! - Sixteen tiles are a segment, which begins from nothing. Segments are merged in ascending order ([`merge`]), so that they can be computed
 //!   anywhere. A sink takes part after the last segment; then `acc * (1 / l)`.
 //!
 //! Positions that a row does not see are never touched by its sums, so it does not matter what the cache holds there.
+
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel must end up inside the function that enables the instruction set"
+)]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "blocks of registers are clearest by row and column"
+)]
+#![allow(
+    clippy::cast_ptr_alignment,
+    reason = "pages are checked to be aligned, and stores are unaligned ones"
+)]
 
 mod blocks;
 mod merge;
@@ -70,7 +83,7 @@ pub struct Attention<'a> {
     pub softcap: Option<f32>,
     /// Which positions are seen.
     pub mask: Mask,
-    /// ALiBi: `slope * (key position - query position)` is added to the score. Per query head, or empty.
+    /// `ALiBi`: `slope * (key position - query position)` is added to the score. Per query head, or empty.
     pub slopes: &'a [f32],
     /// A logit that takes its share of the softmax and has no value. Per query head, or empty.
     pub sinks: &'a [f32],
@@ -301,7 +314,7 @@ fn check(attention: &Attention<'_>, task: &Task) {
     let kv_heads = attention.layout.kv_heads();
     let per_head = |x: &[f32]| x.is_empty() || x.len() == attention.heads;
     assert!(
-        attention.heads >= kv_heads && attention.heads % kv_heads == 0,
+        attention.heads >= kv_heads && attention.heads.is_multiple_of(kv_heads),
         "query heads are a multiple of the KV heads"
     );
     assert!(
@@ -461,7 +474,7 @@ fn merge_partials<S: Blocks>(
     let (len, group) = (attention.partial_len(), attention.group());
     let rows = task.queries.len() * group;
     assert!(
-        rows > 0 && partials.len() % (rows * len) == 0 && !partials.is_empty(),
+        rows > 0 && partials.len().is_multiple_of(rows * len) && !partials.is_empty(),
         "partials are [segments, rows, partial_len]"
     );
     let (total, parts) = partials.split_at_mut(rows * len);

@@ -108,7 +108,11 @@ fn one<S: Blocks>(
     let layout = rows.attention.layout;
     let (k_bytes, v_bytes) = (layout.k_bytes(), layout.v_bytes());
     let direct = which.len() <= S::DIRECT;
-    let tile = Tile { rows, tile, which };
+    let tile = Tile {
+        rows,
+        index: tile,
+        which,
+    };
     // SAFETY: a page holds the head's keys and values in the layout's types and is aligned for them; scratch has a tile of floats each, and
     // rows for the block.
     unsafe {
@@ -135,7 +139,7 @@ fn one<S: Blocks>(
         let mut values = page.values;
         let mut ty = layout.v_type();
         // Without scratch a row's last vector may not reach into the next row.
-        let whole = layout.v_dim() % LANES == 0;
+        let whole = layout.v_dim().is_multiple_of(LANES);
         if !whole || (ty != KvType::F32 && !(direct && ty == KvType::F16)) {
             load_values(s, layout, values, scratch.values.as_mut_ptr(), &mut fetch);
             (values, ty) = (scratch.values.as_ptr().cast(), KvType::F32);
@@ -152,14 +156,15 @@ fn one<S: Blocks>(
 /// A tile and the rows of a block that see something of it.
 struct Tile<'a> {
     rows: &'a Rows<'a>,
-    tile: usize,
+    /// Number of the tile.
+    index: usize,
     which: Range<usize>,
 }
 
 impl Tile<'_> {
     #[inline(always)]
     fn seen(&self, row: usize) -> Range<usize> {
-        seen(self.rows, self.tile, row)
+        seen(self.rows, self.index, row)
     }
 
     /// The rows in blocks that fit the registers.
@@ -259,7 +264,7 @@ impl Tile<'_> {
                 let at = s.add(iota, s.splat((g * LANES) as f32));
                 if let Some(&slope) = slope {
                     let query = self.rows.position(row) as f32;
-                    let key = s.add(at, s.splat((self.tile * PAGE) as f32));
+                    let key = s.add(at, s.splat((self.index * PAGE) as f32));
                     x = s.fma(s.splat(slope), s.sub(key, s.splat(query)), x);
                 }
                 if g * LANES < seen.start || (g + 1) * LANES > seen.end {

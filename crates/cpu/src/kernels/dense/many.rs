@@ -25,6 +25,10 @@ type Piece = [Row; PANEL_ROWS];
 /// Sums of a token.
 type Sums = [Line; PANEL_ROWS];
 
+#[expect(
+    clippy::large_stack_arrays,
+    reason = "threads have far more, and only what is used is touched"
+)]
 #[inline(always)]
 pub(super) fn multiply<S: Blocks>(
     s: S,
@@ -41,11 +45,11 @@ pub(super) fn multiply<S: Blocks>(
     for first in (0..tokens).step_by(TOKENS) {
         let count = TOKENS.min(tokens - first);
         let x = &x[first * cols..][..count * cols];
-        for sums in &mut sums[..count] {
-            sums.write([Line([0.0; LANES]); PANEL_ROWS]);
-        }
-        // SAFETY: just written.
-        let sums = unsafe { sums[..count].assume_init_mut() };
+        // SAFETY: zero bytes are zeros, and `count` is at most TOKENS.
+        let sums = unsafe {
+            sums.as_mut_ptr().write_bytes(0, count);
+            sums[..count].assume_init_mut()
+        };
         let mut c = 0;
         while c + LANES <= cols {
             let vectors = (PIECE / LANES).min((cols - c) / LANES);

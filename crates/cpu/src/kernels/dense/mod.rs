@@ -4,6 +4,15 @@
 //! the sixteen sums of one row and token; they stay in registers over all columns for few tokens ([`few`]), and between pieces of 256 columns in the
 //! first- or second-level cache for many ([`many`]).
 
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel must end up inside the function that enables the instruction set"
+)]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "blocks of registers are clearest by row and column"
+)]
+
 mod few;
 mod many;
 

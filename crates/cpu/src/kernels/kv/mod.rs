@@ -9,6 +9,15 @@
 //!
 //! Quantized numbers are those of the GGUF types of the same name; only the order of the bytes of keys differs.
 
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel must end up inside the function that enables the instruction set"
+)]
+#![allow(
+    clippy::cast_ptr_alignment,
+    reason = "pages are checked to be aligned, and stores are unaligned ones"
+)]
+
 mod store;
 pub(crate) mod tile;
 
