@@ -195,25 +195,17 @@ fn minus_two_fills_the_context_exactly() {
 #[test]
 fn stop_texts_end_the_answer_and_are_not_printed() {
     let tiny = Tiny::new(Kind::Base);
-    let whole = tiny.json(GREEDY, &["-n", "40", "--ignore-eos", "-p", "stop"]);
-    let whole = text(&whole).to_owned();
-    let chars: Vec<char> = whole.chars().collect();
-    let stop: String = chars[10..12].iter().collect();
-    let expected = &whole[..whole.find(&stop).unwrap()];
-    let stopped = tiny.json(
-        GREEDY,
-        &[
-            "-n",
-            "40",
-            "--ignore-eos",
-            "-p",
-            "stop",
-            "--no-escape",
-            "-r",
-            &stop,
-        ],
-    );
-    assert_eq!(text(&stopped), expected);
+    // Without bytes that are no characters, the text is what was generated.
+    let banned = (0..256).filter(|byte| !(33..127).contains(byte));
+    let biases: Vec<String> = banned.map(|byte| format!("-l{byte}-inf")).collect();
+    let mut more = vec!["-n", "40", "--ignore-eos", "--no-escape", "-p", "stop"];
+    more.extend(biases.iter().map(String::as_str));
+    let whole = tiny.json(GREEDY, &more);
+    let whole = text(&whole);
+    let stop = &whole[10..12];
+    more.extend(["-r", stop]);
+    let stopped = tiny.json(GREEDY, &more);
+    assert_eq!(text(&stopped), &whole[..whole.find(stop).unwrap()]);
     assert_eq!(stopped["finish_reason"], "stop");
 }
 

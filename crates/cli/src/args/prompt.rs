@@ -64,6 +64,7 @@ pub(crate) fn unescape(text: &str) -> String {
         let hex = after
             .strip_prefix('x')
             .and_then(|digits| digits.get(..2))
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
             .and_then(|digits| u8::from_str_radix(digits, 16).ok())
             .filter(u8::is_ascii);
         let (c, used) = match (after.chars().next(), hex) {

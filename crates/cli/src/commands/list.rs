@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 /// A model file in the cache.
 struct Cached {
-    /// What to give to `-m`.
+    /// Where it came from, as `-m` takes it.
     name: String,
     path: PathBuf,
     bytes: u64,
@@ -49,7 +49,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let width = found.iter().map(|m| m.name.len()).max().unwrap_or(0);
     for model in &found {
-        writeln!(output, "{:<width$}  {:>10}", model.name, shown::bytes(model.bytes))?;
+        let bytes = shown::bytes(model.bytes);
+        writeln!(output, "{:<width$}  {bytes:>10}  {}", model.name, model.path.display())?;
     }
     if found.is_empty() {
         let place = config.cache.map_or_else(String::new, |c| format!(" in `{}`", c.display()));

@@ -273,20 +273,23 @@ fn byte_char(byte: u8) -> char {
     char::from_u32(0x100 + rank).unwrap()
 }
 
+/// Norms near one, and matrices in blocks of 32 random bytes behind a fixed scale.
 fn tensor(writer: &mut GgufWriter<'_>, name: &str, dims: &[u64], random: &mut Random) {
+    /// 2 to the power of -9, as a 16-bit float.
+    const SCALE: u16 = 0x1800;
     let n: u64 = dims.iter().product();
-    let is_norm = dims.len() == 1;
-    let bytes: Vec<u8> = (0..n)
-        .map(|_| {
-            if is_norm {
-                1.0 + 0.1 * random.next()
-            } else {
-                0.25 * random.next()
-            }
-        })
-        .flat_map(f32::to_le_bytes)
-        .collect();
-    writer.tensor(name, dims, ElementType::F32, bytes).unwrap();
+    if dims.len() == 1 {
+        let floats = (0..n).flat_map(|_| (1.0 + 0.1 * random.next()).to_le_bytes());
+        let bytes: Vec<u8> = floats.collect();
+        writer.tensor(name, dims, ElementType::F32, bytes).unwrap();
+        return;
+    }
+    let mut bytes = Vec::new();
+    for _ in 0..n / 32 {
+        bytes.extend(SCALE.to_le_bytes());
+        bytes.extend((0..32).map(|_| (127.0 * random.next()) as i8 as u8));
+    }
+    writer.tensor(name, dims, ElementType::Q8_0, bytes).unwrap();
 }
 
 /// Numbers from -1 to 1.

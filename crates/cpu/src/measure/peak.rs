@@ -83,6 +83,7 @@ fn plain_float(turns: u64) -> u64 {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Loop, black_box};
+    #[allow(clippy::wildcard_imports, reason = "intrinsics name what they are")]
     use std::arch::x86_64::*;
 
     /// Independent sums: more than an instruction's latency times those that begin in one cycle.
