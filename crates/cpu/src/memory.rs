@@ -10,6 +10,10 @@ use std::{
 const LARGE_PAGE: usize = 1 << 21;
 const SMALL: usize = 64;
 
+/// What a block without memory points at: slices of no elements must be aligned too.
+#[repr(align(64))]
+struct Line;
+
 /// A block of memory shared by the workers of a pool.
 #[derive(Debug)]
 pub(crate) struct Block {
@@ -26,7 +30,7 @@ impl Block {
     /// No memory.
     pub(crate) const fn empty() -> Self {
         Self {
-            start: NonNull::dangling(),
+            start: NonNull::<Line>::dangling().cast(),
             layout: None,
         }
     }
