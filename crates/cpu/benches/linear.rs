@@ -2,6 +2,12 @@
 //!
 //! Columns: GB/s of weights at one token from memory, then GOP/s (two per weight and token) for growing token counts.
 
+#![allow(
+    clippy::format_push_string,
+    clippy::wildcard_imports,
+    reason = "a benchmark prints lines"
+)]
+
 use puna_cpu::kernels::Set;
 use puna_cpu::kernels::linear::{Activations, PANEL_ROWS, Panel, PanelFn, panel_fn};
 use puna_quant::{ActivationKind, ElementType};

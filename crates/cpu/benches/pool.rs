@@ -6,6 +6,7 @@ use puna_cpu::pool::{Job, Pool};
 use std::{hint::black_box, process::Command, time::Instant};
 
 /// Steps of `chunks` chunks, each of which spins through `work` dependent multiplications.
+#[allow(clippy::struct_field_names, reason = "a job has steps")]
 struct Steps {
     steps: usize,
     chunks: usize,

@@ -92,7 +92,7 @@ fn bench(set: Set) {
     };
     // SAFETY: see above.
     report(set, "exp", bytes, || unsafe {
-        exp(black_box(&x), &mut out)
+        exp(black_box(&x), &mut out);
     });
     for activation in [
         Activation::Silu,

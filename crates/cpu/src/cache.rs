@@ -110,7 +110,7 @@ impl CacheMemory for CpuCache {
             rest = tail;
             // SAFETY: a whole page, which `&mut self` holds alone.
             unsafe {
-                std::ptr::copy_nonoverlapping(part.as_ptr(), self.page(*layer, page), part.len())
+                std::ptr::copy_nonoverlapping(part.as_ptr(), self.page(*layer, page), part.len());
             }
         }
         true

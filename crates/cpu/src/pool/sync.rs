@@ -50,10 +50,14 @@ impl<T: Copy> UnsafeCell<T> {
     pub(super) fn new(value: T) -> Self {
         Self(loom::cell::UnsafeCell::new(value))
     }
+    /// # Safety
+    /// Nobody writes meanwhile.
     pub(super) unsafe fn read(&self) -> T {
         // SAFETY: the caller's, checked by loom.
         self.0.with(|p| unsafe { *p })
     }
+    /// # Safety
+    /// Nobody reads or writes meanwhile.
     pub(super) unsafe fn write(&self, value: T) {
         // SAFETY: the caller's, checked by loom.
         self.0.with_mut(|p| unsafe { *p = value });

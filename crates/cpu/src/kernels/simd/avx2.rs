@@ -1,5 +1,10 @@
 //! AVX2 with FMA and F16C: two registers of eight lanes.
 
+#![allow(
+    clippy::wildcard_imports,
+    reason = "dozens of intrinsics, each named for what it does"
+)]
+
 use super::{LANES, Simd};
 use std::arch::x86_64::*;
 
@@ -137,7 +142,7 @@ impl Simd for Avx2 {
             _mm_storeu_si128(
                 dst.as_mut_ptr().cast(),
                 pack_i8(_mm256_cvtps_epi32(v.0), _mm256_cvtps_epi32(v.1)),
-            )
+            );
         }
     }
 

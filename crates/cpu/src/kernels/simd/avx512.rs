@@ -1,5 +1,10 @@
 //! AVX-512: one register.
 
+#![allow(
+    clippy::wildcard_imports,
+    reason = "dozens of intrinsics, each named for what it does"
+)]
+
 use super::{LANES, Simd};
 use std::arch::x86_64::*;
 
@@ -102,7 +107,7 @@ impl Simd for Avx512 {
             _mm_storeu_si128(
                 dst.as_mut_ptr().cast(),
                 _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)),
-            )
+            );
         }
     }
 

@@ -185,7 +185,7 @@ impl AttendStep {
             // SAFETY: chunks have different heads or queries, and nobody reads the result in this step.
             unsafe {
                 run.kernels
-                    .attend(&attention, &queries, &task, scratch, out)
+                    .attend(&attention, &queries, &task, scratch, out);
             }
             return;
         };
