@@ -6,7 +6,7 @@
 //!   times `scale`, then the softcap, then `ALiBi` as one `fma`.
 //! - Per tile, over the positions that the row sees: `m' = max(m, largest score)`, `c = exp(m - m')`, `p = exp(score - m')`, `l = fma(l, c, sum of
 //!   p)` (four vectors added pairwise, then the fixed tree), and each output dimension `acc = acc * c`, then `fma(p, v, acc)` in ascending position.
-//! - Sixteen tiles are a segment, which begins from nothing. Segments are merged in ascending order ([`merge`]), so that they can be computed
+//! - Sixteen tiles are a segment, which begins from nothing. Segments are merged in ascending order (`merge`), so that they can be computed
 //!   anywhere. A sink takes part after the last segment; then `acc * (1 / l)`.
 //!
 //! Positions that a row does not see are never touched by its sums, so it does not matter what the cache holds there.

@@ -1,8 +1,8 @@
 //! Panels of plain numbers: F32, F16, BF16, and the rarely used F64 and integers.
 //!
 //! A product is sixteen sums, of which number `c % 16` takes column `c`, added by the fixed tree ([`puna_quant`] has the definition). A vector holds
-//! the sixteen sums of one row and token; they stay in registers over all columns for few tokens ([`few`]), and between pieces of 256 columns in the
-//! first- or second-level cache for many ([`many`]).
+//! the sixteen sums of one row and token; they stay in registers over all columns for few tokens (`few`), and between pieces of 256 columns in the
+//! first- or second-level cache for many (`many`).
 
 #![allow(
     clippy::inline_always,

@@ -104,7 +104,7 @@ pub enum Activations<'a> {
 /// `out` is `[tokens, 16]`; lanes beyond `panel.rows` are written with unspecified values. No byte outside `panel.bytes` is read.
 ///
 /// # Safety
-/// The CPU has the features of the kernel's [`Set`](super::Set). Shapes are checked by the kernel itself, which panics when they do not
+/// The CPU has the features of the kernel's [`Set`]. Shapes are checked by the kernel itself, which panics when they do not
 /// fit together.
 pub type PanelFn = unsafe fn(panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]);
 

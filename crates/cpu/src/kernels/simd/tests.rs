@@ -95,7 +95,11 @@ fn every_instruction_set_gives_the_portable_bits() {
     same_as_portable(Portable);
     #[cfg(target_arch = "x86_64")]
     {
-        super::avx2::Avx2::new().map(same_as_portable);
-        super::avx512::Avx512::new().map(same_as_portable);
+        if let Some(s) = super::avx2::Avx2::new() {
+            same_as_portable(s);
+        }
+        if let Some(s) = super::avx512::Avx512::new() {
+            same_as_portable(s);
+        }
     }
 }
