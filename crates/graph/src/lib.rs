@@ -9,6 +9,7 @@ mod backend;
 mod batch;
 mod builder;
 mod cache;
+pub mod conformance;
 mod error;
 mod graph;
 pub mod ops;
