@@ -1,6 +1,6 @@
 //! Llama 1 to 3.2, Mistral, SmolLM2, TinyLlama and others of the same shape (Touvron et al., 2023).
 
-use super::{Architecture, attention_scale, rms_eps};
+use super::{Architecture, attention_scale};
 use crate::{
     Loader, ModelError,
     Size::{
@@ -8,11 +8,11 @@ use crate::{
         Vocabulary,
     },
     TensorSpec, Transform,
-    blocks::{GatedFeedForward, SelfAttention, rope_factors},
+    blocks::{GatedFeedForward, PreNormDecoder, rope_factors},
     optional, required,
 };
 use puna_graph::{
-    Graph, GraphBuilder, Reach,
+    Graph,
     ops::{ActivationKind, RopeOrder},
 };
 
@@ -131,40 +131,15 @@ const TENSORS: &[TensorSpec] = &[
 ];
 
 fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
-    let layers = model.hyper().block_count;
-    let eps = rms_eps(model)?;
-    let rope = model
-        .hyper()
-        .rope(&model.keys(), RopeOrder::Normal, rope_factors(model)?)?;
-    let attention = SelfAttention {
-        rope: &rope,
-        reach: Reach::Full,
-        scale: attention_scale(model)?,
-        norm_eps: eps,
-    };
-    let feed_forward = GatedFeedForward {
-        kind: ActivationKind::Silu,
-        factors: true,
-    };
-
-    let mut g = GraphBuilder::new();
-    let mut h = g.embed(&model.matrix("token_embd.weight")?, 1.0); // [tokens, embedding]
-    for i in 0..layers {
-        let layer = model.layer(i);
-        let x = g.rms_norm(h, &layer.vector("attn_norm.weight")?, eps)?;
-        let mut x = attention.attend(&mut g, &layer, x)?;
-        if i + 1 == layers {
-            // From here on only the rows whose logits are wanted.
-            (x, h) = (g.select_outputs(x)?, g.select_outputs(h)?);
-        }
-        let x = SelfAttention::project(&mut g, &layer, x)?;
-        h = g.add(h, x)?;
-
-        let x = g.rms_norm(h, &layer.vector("ffn_norm.weight")?, eps)?;
-        let x = feed_forward.forward(&mut g, &layer, x)?;
-        h = g.add(h, x)?;
+    PreNormDecoder {
+        rope: model
+            .hyper()
+            .rope(&model.keys(), RopeOrder::Normal, rope_factors(model)?)?,
+        attention_scale: attention_scale(model)?,
+        feed_forward: GatedFeedForward {
+            kind: ActivationKind::Silu,
+            factors: true,
+        },
     }
-    let h = g.rms_norm(h, &model.vector("output_norm.weight")?, eps)?;
-    let logits = g.linear(h, &model.output()?, None)?; // [outputs, vocabulary]
-    Ok(g.finish(logits))
+    .build(model)
 }

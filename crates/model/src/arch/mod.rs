@@ -50,7 +50,7 @@ fn attention_scale(model: &Loader<'_>) -> Result<f32, ModelError> {
 }
 
 /// `attention.layer_norm_rms_epsilon`, which must be there.
-fn rms_eps(model: &Loader<'_>) -> Result<f32, ModelError> {
+pub(crate) fn rms_eps(model: &Loader<'_>) -> Result<f32, ModelError> {
     const KEY: &str = "attention.layer_norm_rms_epsilon";
     let missing = || ModelError::MissingKey {
         key: model.keys().full(KEY),

@@ -1,15 +1,15 @@
 //! Qwen 1.5, 2 and 2.5 (Yang et al., 2024): as Llama, with biases on queries, keys and values, and half-split rotary order.
 
-use super::{Architecture, attention_scale, rms_eps};
+use super::{Architecture, attention_scale};
 use crate::{
     Loader, ModelError,
     Size::{AttentionOut, Embedding, FeedForward, FusedQkv, Keys, Queries, Values, Vocabulary},
     TensorSpec,
-    blocks::{GatedFeedForward, SelfAttention},
+    blocks::{GatedFeedForward, PreNormDecoder},
     optional, required,
 };
 use puna_graph::{
-    Graph, GraphBuilder, Reach,
+    Graph,
     ops::{ActivationKind, RopeOrder},
 };
 
@@ -115,39 +115,13 @@ const TENSORS: &[TensorSpec] = &[
 ];
 
 fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
-    let layers = model.hyper().block_count;
-    let eps = rms_eps(model)?;
-    let rope = model.hyper().rope(&model.keys(), RopeOrder::Neox, None)?;
-    let attention = SelfAttention {
-        rope: &rope,
-        reach: Reach::Full,
-        scale: attention_scale(model)?,
-        norm_eps: eps,
-    };
-    let feed_forward = GatedFeedForward {
-        kind: ActivationKind::Silu,
-        factors: false,
-    };
-
-    let mut g = GraphBuilder::new();
-    let mut h = g.embed(&model.matrix("token_embd.weight")?, 1.0); // [tokens, embedding]
-    for i in 0..layers {
-        let layer = model.layer(i);
-        let x = g.rms_norm(h, &layer.vector("attn_norm.weight")?, eps)?;
-        let mut x = attention.attend(&mut g, &layer, x)?;
-        if i + 1 == layers {
-            // From here on only the rows whose logits are wanted.
-            (x, h) = (g.select_outputs(x)?, g.select_outputs(h)?);
-        }
-        let x = SelfAttention::project(&mut g, &layer, x)?;
-        h = g.add(h, x)?;
-
-        let x = g.rms_norm(h, &layer.vector("ffn_norm.weight")?, eps)?;
-        let x = feed_forward.forward(&mut g, &layer, x)?;
-        h = g.add(h, x)?;
+    PreNormDecoder {
+        rope: model.hyper().rope(&model.keys(), RopeOrder::Neox, None)?,
+        attention_scale: attention_scale(model)?,
+        feed_forward: GatedFeedForward {
+            kind: ActivationKind::Silu,
+            factors: false,
+        },
     }
-    let h = g.rms_norm(h, &model.vector("output_norm.weight")?, eps)?;
-    let bias = model.optional_vector("output.bias")?;
-    let logits = g.linear(h, &model.output()?, bias.as_ref())?; // [outputs, vocabulary]
-    Ok(g.finish(logits))
+    .build(model)
 }
