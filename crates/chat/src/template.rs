@@ -157,9 +157,15 @@ impl ChatTemplate {
         {
             return Ok(segments);
         }
-        let forged = strings.iter().find_map(|s| {
-            let range = self.specials.occurrences(s).into_iter().next()?;
-            s.get(range).map(str::to_owned)
+        // A token may also come about where a string meets another or the template's own text.
+        let found = |s: &str| -> Vec<String> {
+            let ranges = self.specials.occurrences(s).into_iter();
+            ranges.filter_map(|r| s.get(r).map(str::to_owned)).collect()
+        };
+        let of_strings = strings.iter().find_map(|s| found(s).into_iter().next());
+        let forged = of_strings.or_else(|| {
+            let mut tokens = found(&text).into_iter();
+            tokens.find(|token| !self.source.contains(token))
         });
         match forged {
             Some(token) => Err(ChatError::Inseparable { token }),
