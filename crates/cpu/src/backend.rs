@@ -2,14 +2,17 @@
 
 use crate::{
     cache::CpuCache,
-    kernels::{Kernels, Set, kv::KvLayout},
-    plan::{CpuPlan, NAME, kv_type},
+    kernels::{Kernels, Set},
+    plan::{CpuPlan, NAME, kv_layouts},
     pool::Pool,
 };
 use puna_graph::{
     Backend, BackendError, CacheLayout, CacheMemory, Graph, Node, Op, Plan, PlanOptions,
 };
 use std::sync::Arc;
+
+/// More threads than any machine in sight has; a larger number is a mistake.
+const MAX_THREADS: usize = 1024;
 
 /// Runs graphs on the processor.
 #[derive(Clone, Debug)]
@@ -22,8 +25,16 @@ impl CpuBackend {
     /// A backend of `threads` threads, the caller's included, with the given kernels or the best that the CPU can run.
     ///
     /// # Errors
-    /// [`BackendError::Unsupported`] if the CPU cannot run `set`, [`BackendError::Memory`] if threads cannot be started.
+    /// [`BackendError::Unsupported`] if the CPU cannot run `set`, [`BackendError::Threads`] if there are not 1 to 1024 threads, or the
+    /// system refuses them.
     pub fn new(threads: usize, set: Option<Set>) -> Result<Self, BackendError> {
+        let refuse = |reason| BackendError::Threads {
+            count: threads,
+            reason,
+        };
+        if !(1..=MAX_THREADS).contains(&threads) {
+            return Err(refuse(format!("expected 1 to {MAX_THREADS}")));
+        }
         let kernels = match set {
             None => Kernels::best(),
             Some(set) => Kernels::new(set).ok_or_else(|| BackendError::Unsupported {
@@ -32,10 +43,7 @@ impl CpuBackend {
                 detail: format!("{}: this CPU lacks its instructions", set.name()),
             })?,
         };
-        let pool = Pool::new(threads).map_err(|_| BackendError::Memory {
-            what: "threads",
-            bytes: threads,
-        })?;
+        let pool = Pool::new(threads).map_err(|e| refuse(format!("not started: {e}")))?;
         Ok(Self {
             pool: Arc::new(pool),
             kernels,
@@ -84,17 +92,20 @@ impl Backend for CpuBackend {
         layout: &CacheLayout,
         pages: &[usize],
     ) -> Result<Box<dyn CacheMemory>, BackendError> {
-        let (k, v) = (kv_type(layout.key_type)?, kv_type(layout.value_type)?);
-        let layouts: Result<Vec<_>, _> = layout
-            .layers
-            .iter()
-            .map(|l| KvLayout::new(k, v, l.kv_heads, l.key_dim, l.value_dim))
-            .collect();
-        let layouts = layouts.map_err(|e| BackendError::Unsupported {
-            backend: NAME,
-            op: "cache",
-            detail: e.to_string(),
-        })?;
+        let layouts = kv_layouts(layout, &layout.layers)?;
         Ok(Box::new(CpuCache::new(layout, layouts, pages)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_counts_that_make_no_sense_are_refused_by_number() {
+        for threads in [0, MAX_THREADS + 1, usize::MAX] {
+            let error = CpuBackend::new(threads, None).unwrap_err();
+            assert!(matches!(error, BackendError::Threads { count, .. } if count == threads));
+        }
     }
 }

@@ -1,8 +1,16 @@
 //! Pages of keys and values in memory: for every layer one block of all its pages.
 
-use crate::{kernels::kv::KvLayout, memory::Block};
-use puna_graph::{BackendError, CacheLayout, CacheMemory, LayerGroup, LayerId, PageId};
+use crate::{
+    kernels::kv::{KvLayout, PAGE},
+    memory::Block,
+};
+use puna_graph::{
+    BackendError, CacheLayout, CacheMemory, LayerGroup, LayerId, PAGE_POSITIONS, PageId,
+};
 use std::any::Any;
+
+// The engine's page tables and the kernels' tiles count the same positions.
+const _: () = assert!(PAGE_POSITIONS == PAGE);
 
 /// The cache's memory.
 #[derive(Debug)]
@@ -30,8 +38,9 @@ impl CpuCache {
         }
         let mut blocks = Vec::new();
         for (i, kv) in layouts.iter().enumerate() {
-            let group = layout.group_of(LayerId(i as u32)).unwrap_or(0);
-            let bytes = kv.page_bytes().saturating_mul(pages[group]);
+            let group = layout.group_of(LayerId(i as u32));
+            let count = group.and_then(|g| pages.get(g)).copied().unwrap_or(0);
+            let bytes = kv.page_bytes().saturating_mul(count);
             blocks.push(Block::zeroed("cache", bytes)?);
         }
         Ok(Self {
@@ -56,15 +65,20 @@ impl CpuCache {
     pub(crate) fn page(&self, layer: LayerId, page: PageId) -> *mut u8 {
         let bytes = self.layouts[layer.0 as usize].page_bytes();
         let block = &self.blocks[layer.0 as usize];
-        let offset = page.0 as usize * bytes;
-        assert!(offset + bytes <= block.len(), "page outside of the cache");
-        block.pointer(offset)
+        let offset = (page.0 as usize).checked_mul(bytes);
+        match offset.filter(|o| o.checked_add(bytes).is_some_and(|end| end <= block.len())) {
+            Some(offset) => block.pointer(offset),
+            None => panic!("page outside of the cache"),
+        }
     }
 
-    /// A page of a layer, in a step in which nobody writes to this layer.
-    pub(crate) fn read(&self, layer: LayerId, page: PageId) -> &[u8] {
+    /// A page of a layer.
+    ///
+    /// # Safety
+    /// Nobody writes to this page while the slice lives.
+    pub(crate) unsafe fn read(&self, layer: LayerId, page: PageId) -> &[u8] {
         let bytes = self.layouts[layer.0 as usize].page_bytes();
-        // SAFETY: in bounds by `page`, initialized since blocks are zeroed; stores and attention of a layer are different steps.
+        // SAFETY: in bounds by `page`, initialized since blocks are zeroed, and free of writers by the caller.
         unsafe { std::slice::from_raw_parts(self.page(layer, page), bytes) }
     }
 }
@@ -96,7 +110,8 @@ impl CacheMemory for CpuCache {
 
     fn read_page(&self, group: usize, page: PageId, out: &mut Vec<u8>) {
         for layer in &self.groups[group].layers {
-            out.extend_from_slice(self.read(*layer, page));
+            // SAFETY: a run, the only writer through `&self`, is given the cache as `&mut`.
+            out.extend_from_slice(unsafe { self.read(*layer, page) });
         }
     }
 

@@ -5,10 +5,13 @@
 
 mod backend;
 mod cache;
+#[doc(hidden)] // Public for the benches.
 pub mod kernels;
 pub mod measure;
 mod memory;
 mod plan;
+#[doc(hidden)] // Public for the benches.
 pub mod pool;
 
 pub use backend::CpuBackend;
+pub use kernels::Set;

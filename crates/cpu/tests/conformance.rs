@@ -1,6 +1,6 @@
 //! The backend passes the suite of `puna-graph`, with the same bits from every kernel set and any number of threads.
 
-use puna_cpu::{CpuBackend, kernels::Set};
+use puna_cpu::{CpuBackend, Set};
 use puna_graph::conformance::{cases, check};
 
 #[test]

@@ -42,6 +42,20 @@ pub enum BackendError {
         /// How much.
         bytes: usize,
     },
+    /// Threads that cannot be had.
+    #[error("{count} threads: {reason}")]
+    Threads {
+        /// How many were asked for.
+        count: usize,
+        /// Why not, and what can.
+        reason: String,
+    },
+    /// A run failed inside of the backend, which is a bug. The plan cannot be used any more.
+    #[error("a run of the plan failed, compile it anew and report this bug: {message}")]
+    Internal {
+        /// What happened.
+        message: String,
+    },
 }
 
 /// Something that runs graphs.

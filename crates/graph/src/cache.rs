@@ -1,6 +1,6 @@
 //! What the layers keep of earlier tokens: its layout, and the memory that a backend gives for it.
 
-use crate::LayerId;
+use crate::{GraphError, LayerId};
 use std::any::Any;
 
 /// Positions in one page. A page is also one tile of the attention kernels, so it is part of the order of operations.
@@ -111,6 +111,46 @@ impl CacheLayout {
         }
     }
 
+    /// Whether this is the layout of `layers`: the same layers, each in one group that looks as far back as it does, and none that
+    /// sees nothing.
+    ///
+    /// # Errors
+    /// [`GraphError::Attribute`] with what does not fit.
+    pub fn check(&self, layers: &[CacheLayer]) -> Result<(), GraphError> {
+        let fail = |reason| {
+            Err(GraphError::Attribute {
+                op: "cache",
+                reason,
+            })
+        };
+        if self.layers.len() != layers.len() {
+            let (found, expected) = (self.layers.len(), layers.len());
+            return fail(format!("layout of {found} layers, expected {expected}"));
+        }
+        for (i, (layer, expected)) in self.layers.iter().zip(layers).enumerate() {
+            if layer != expected {
+                return fail(format!("layer {i} is {layer:?}, expected {expected:?}"));
+            }
+            if layer.reach == Reach::Window(0) {
+                return fail(format!("layer {i} has a window of 0, expected 1 or more"));
+            }
+            let id = LayerId(i as u32);
+            let mut groups = self
+                .groups
+                .iter()
+                .flat_map(|g| g.layers.iter().map(|l| (*l, g.reach)))
+                .filter(|(l, _)| *l == id);
+            if groups.next() != Some((id, layer.reach)) || groups.next().is_some() {
+                return fail(format!("layer {i} is not in one group of its reach"));
+            }
+        }
+        let unknown = |l: &&LayerId| l.0 as usize >= self.layers.len();
+        match self.groups.iter().flat_map(|g| &g.layers).find(unknown) {
+            Some(layer) => fail(format!("a group has layer {}, which is not there", layer.0)),
+            None => Ok(()),
+        }
+    }
+
     /// The group of `layer`.
     pub fn group_of(&self, layer: LayerId) -> Option<usize> {
         self.groups.iter().position(|g| g.layers.contains(&layer))
@@ -131,4 +171,40 @@ pub trait CacheMemory: Send {
     fn write_page(&mut self, group: usize, page: crate::PageId, bytes: &[u8]) -> bool;
     /// For the backend that made it.
     fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_of_other_layers_or_with_broken_groups_is_refused() {
+        let layer = |reach| CacheLayer {
+            kv_heads: 2,
+            key_dim: 32,
+            value_dim: 32,
+            reach,
+        };
+        let layers = [layer(Reach::Full), layer(Reach::Window(8))];
+        let good = CacheLayout::new(&layers, CacheType::F16, CacheType::F16);
+        assert_eq!(good.check(&layers), Ok(()));
+        assert!(good.check(&layers[..1]).is_err(), "fewer layers");
+        assert!(good.check(&[layers[1], layers[0]]).is_err(), "other order");
+
+        let zero = [layer(Reach::Window(0))];
+        let layout = CacheLayout::new(&zero, CacheType::F16, CacheType::F16);
+        assert!(layout.check(&zero).is_err(), "a window of 0");
+
+        let broken: [fn(&mut CacheLayout); 4] = [
+            |l| l.groups.truncate(1),
+            |l| l.groups[0].layers.push(LayerId(1)),
+            |l| l.groups[1].layers.push(LayerId(2)),
+            |l| l.groups[1].reach = Reach::Full,
+        ];
+        for (i, change) in broken.into_iter().enumerate() {
+            let mut layout = good.clone();
+            change(&mut layout);
+            assert!(layout.check(&layers).is_err(), "change {i}");
+        }
+    }
 }

@@ -8,7 +8,6 @@
 pub mod attention;
 pub mod dense;
 pub mod elementwise;
-pub mod embed;
 mod entry;
 pub mod kv;
 pub mod linear;
@@ -22,4 +21,4 @@ mod set;
 mod table;
 
 pub use set::Set;
-pub(crate) use table::{Kernels, activation};
+pub(crate) use table::{Kernels, PanelKernel, activation};

@@ -37,20 +37,9 @@ pub struct Norm<'a> {
 /// The CPU has the features of the [`Set`].
 pub type NormFn = unsafe fn(norm: &Norm<'_>, x: &[f32], out: &mut [f32]);
 
-/// A norm in place.
-///
-/// # Safety
-/// The CPU has the features of the [`Set`].
-pub type NormInPlaceFn = unsafe fn(norm: &Norm<'_>, x: &mut [f32]);
-
 /// `out = x / sqrt(mean(x^2) + eps) * weight`; a bias is ignored.
 pub fn rms_norm(set: Set) -> NormFn {
     entry!(set, rms_norm_to)
-}
-
-/// [`rms_norm`] in place.
-pub fn rms_norm_in_place(set: Set) -> NormInPlaceFn {
-    entry!(set, rms_norm_at)
 }
 
 /// `out = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias`, with the variance over all values (not `n - 1`).
@@ -58,26 +47,14 @@ pub fn layer_norm(set: Set) -> NormFn {
     entry!(set, layer_norm_to)
 }
 
-/// [`layer_norm`] in place.
-pub fn layer_norm_in_place(set: Set) -> NormInPlaceFn {
-    entry!(set, layer_norm_at)
-}
-
 simd_entries! { mod rms_norm_to = rms_norm_to_kernel(norm: &Norm<'_>, x: &[f32], out: &mut [f32]); }
-simd_entries! { mod rms_norm_at = rms_norm_at_kernel(norm: &Norm<'_>, x: &mut [f32]); }
 simd_entries! { mod layer_norm_to = layer_norm_to_kernel(norm: &Norm<'_>, x: &[f32], out: &mut [f32]); }
-simd_entries! { mod layer_norm_at = layer_norm_at_kernel(norm: &Norm<'_>, x: &mut [f32]); }
 
 #[inline(always)]
 fn rms_norm_to_kernel<S: Simd>(s: S, norm: &Norm<'_>, x: &[f32], out: &mut [f32]) {
     out.copy_from_slice(x); // in the first-level cache from here on
-    rms_norm_at_kernel(s, norm, out);
-}
-
-#[inline(always)]
-fn rms_norm_at_kernel<S: Simd>(s: S, norm: &Norm<'_>, x: &mut [f32]) {
-    norm.check(x.len());
-    for (i, x) in x.chunks_exact_mut(norm.group).enumerate() {
+    norm.check(out.len());
+    for (i, x) in out.chunks_exact_mut(norm.group).enumerate() {
         let scale = norm.scale(sum_squares(s, x));
         // Subtracting zero changes no value.
         finish(s, x, 0.0, scale, norm.part(norm.weight, i), None);
@@ -87,13 +64,8 @@ fn rms_norm_at_kernel<S: Simd>(s: S, norm: &Norm<'_>, x: &mut [f32]) {
 #[inline(always)]
 fn layer_norm_to_kernel<S: Simd>(s: S, norm: &Norm<'_>, x: &[f32], out: &mut [f32]) {
     out.copy_from_slice(x);
-    layer_norm_at_kernel(s, norm, out);
-}
-
-#[inline(always)]
-fn layer_norm_at_kernel<S: Simd>(s: S, norm: &Norm<'_>, x: &mut [f32]) {
-    norm.check(x.len());
-    for (i, x) in x.chunks_exact_mut(norm.group).enumerate() {
+    norm.check(out.len());
+    for (i, x) in out.chunks_exact_mut(norm.group).enumerate() {
         let mean = sum(s, x) / norm.group as f32;
         let scale = norm.scale(sum_squared_differences(s, x, mean));
         let (weight, bias) = (norm.part(norm.weight, i), norm.part(norm.bias, i));
@@ -254,14 +226,10 @@ mod tests {
         (2049, 1),
     ];
 
-    fn run(f: NormInPlaceFn, to: NormFn, norm: &Norm<'_>, x: &[f32]) -> Vec<f32> {
-        let (mut at, mut out) = (x.to_vec(), vec![f32::NAN; x.len()]);
+    fn run(f: NormFn, norm: &Norm<'_>, x: &[f32]) -> Vec<f32> {
+        let mut out = vec![f32::NAN; x.len()];
         // SAFETY: only sets that the CPU has are tried.
-        unsafe {
-            f(norm, &mut at);
-            to(norm, x, &mut out);
-        }
-        assert_same(&at, &out, "in place");
+        unsafe { f(norm, x, &mut out) };
         out
     }
 
@@ -287,13 +255,10 @@ mod tests {
             for repeat in [1, groups] {
                 let (w, b) = (numbers(group * repeat, 2), numbers(group * repeat, 3));
                 for norm in cases(group, &w, &b) {
-                    for (at, to) in [
-                        (rms_norm_in_place as fn(_) -> _, rms_norm as fn(_) -> _),
-                        (layer_norm_in_place, layer_norm),
-                    ] {
-                        let want = run(at(Set::Portable), to(Set::Portable), &norm, &x);
+                    for f in [rms_norm as fn(Set) -> NormFn, layer_norm] {
+                        let want = run(f(Set::Portable), &norm, &x);
                         for set in other_sets() {
-                            let got = run(at(set), to(set), &norm, &x);
+                            let got = run(f(set), &norm, &x);
                             assert_same(&got, &want, &format!("{set:?} {group} x {groups}"));
                         }
                     }
@@ -309,8 +274,8 @@ mod tests {
             let (w, b) = (numbers(group, 5), numbers(group, 6));
             for norm in cases(group, &w, &b) {
                 let set = Set::Portable;
-                let rms = run(rms_norm_in_place(set), rms_norm(set), &norm, &x);
-                let layer = run(layer_norm_in_place(set), layer_norm(set), &norm, &x);
+                let rms = run(rms_norm(set), &norm, &x);
+                let layer = run(layer_norm(set), &norm, &x);
                 for (g, x) in x.chunks(group).enumerate() {
                     let n = group as f64;
                     let mean = x.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
@@ -355,10 +320,6 @@ mod tests {
             eps: 1e-6,
         };
         let set = Set::Portable;
-        assert_same(
-            &run(rms_norm_in_place(set), rms_norm(set), &norm, &x),
-            &want,
-            "lanes",
-        );
+        assert_same(&run(rms_norm(set), &norm, &x), &want, "lanes");
     }
 }

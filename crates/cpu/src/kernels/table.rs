@@ -6,7 +6,7 @@ use super::{
     Set,
     attention::{Attention, AttentionKernels, Output, Run, Task, kernels as attention_kernels},
     dense,
-    elementwise::{Activation, Combine, CombineFn, Map, MapFn, combine, map},
+    elementwise::{Activation, Combine, CombineFn, Map, MapFn, combine, combine_to, map, map_to},
     kv::{KvLayout, StoreFn, store_fn},
     linear::{self, Activations, Panel, PanelFn},
     norm::{Norm, NormFn, layer_norm, rms_norm},
@@ -14,7 +14,7 @@ use super::{
     rope::{RopeFn, rope},
 };
 use puna_graph::{Weight, ops};
-use puna_quant::ElementType;
+use puna_quant::{Codec, ElementType};
 
 /// See the file's text.
 #[derive(Clone, Copy, Debug)]
@@ -65,31 +65,28 @@ impl Kernels {
     }
 
     /// The panel kernel of a weight type.
-    pub(crate) fn panel(&self, element_type: ElementType) -> Option<PanelFn> {
-        linear::panel_fn(self.set, element_type).or_else(|| dense::panel_fn(self.set, element_type))
+    pub(crate) fn panel(&self, element_type: ElementType) -> Option<PanelKernel> {
+        linear::panel_fn(self.set, element_type)
+            .or_else(|| dense::panel_fn(self.set, element_type))
+            .map(PanelKernel)
     }
 
-    /// Multiplies a panel: `[tokens, 16]`. The type is one that [`Self::panel`] knows.
-    pub(crate) fn multiply(
+    /// Row `token` of an embedding table, decoded by its type's `codec`, times `scale`.
+    ///
+    /// # Panics
+    /// The table has no such row, or `out` has another length.
+    pub(crate) fn embed(
         &self,
-        element_type: ElementType,
-        panel: &Panel<'_>,
-        x: &Activations<'_>,
+        table: &Weight,
+        codec: &dyn Codec,
+        token: u32,
+        scale: f32,
         out: &mut [f32],
     ) {
-        if let Some(kernel) = self.panel(element_type) {
-            // SAFETY: see above.
-            unsafe { kernel(panel, x, out) }
-        }
-    }
-
-    /// Row `token` of an embedding table, times `scale`.
-    pub(crate) fn embed(&self, table: &Weight, token: u32, scale: f32, out: &mut [f32]) {
         let start = token as usize * table.row_bytes();
         let row = &table.bytes()[start..start + table.row_bytes()];
-        if let Some(codec) = table.element_type().codec() {
-            let fits = codec.dequantize(row, out).is_ok();
-            debug_assert!(fits, "a row of the table is as wide as the value");
+        if let Err(error) = codec.dequantize(row, out) {
+            panic!("row {token} of tensor `{}`: {error}", table.name());
         }
         if scale != 1.0 {
             // SAFETY: see above.
@@ -114,15 +111,14 @@ impl Kernels {
 
     /// `out = op(x)`
     pub(crate) fn map(&self, op: Map, x: &[f32], out: &mut [f32]) {
-        out.copy_from_slice(x);
         // SAFETY: see above.
-        unsafe { (self.map)(op, out) }
+        unsafe { map_to(self.map, op, x, out) }
     }
 
     /// `out = op(a, b)`
     pub(crate) fn combine(&self, op: Combine, a: &[f32], b: &[f32], out: &mut [f32]) {
-        out.copy_from_slice(a);
-        self.combine_in_place(op, out, b);
+        // SAFETY: see above.
+        unsafe { combine_to(self.combine, op, a, b, out) }
     }
 
     /// `a = op(a, b)`, `a` holding any number of rows as long as `b`.
@@ -229,6 +225,18 @@ impl Kernels {
     ) {
         // SAFETY: the features as above, the rest by the caller.
         unsafe { (self.attention.merge)(attention, task, partials, out) }
+    }
+}
+
+/// A panel kernel that this CPU can run: only [`Kernels::panel`] makes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PanelKernel(PanelFn);
+
+impl PanelKernel {
+    /// Multiplies a panel: `[tokens, 16]`.
+    pub(crate) fn multiply(self, panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]) {
+        // SAFETY: as for the calls of `Kernels`.
+        unsafe { (self.0)(panel, x, out) }
     }
 }
 

@@ -102,14 +102,18 @@ impl Arena {
         }
     }
 
-    /// Makes room for `tokens` and `outputs` rows. Contents are lost when it grows.
+    /// Makes room for `tokens` and `outputs` rows, rounded up so that slowly rising batches do not allocate each time. Contents are
+    /// lost when it grows.
     pub(crate) fn reserve(&mut self, tokens: usize, outputs: usize) -> Result<(), BackendError> {
         for (i, rows) in [tokens, outputs].into_iter().enumerate() {
             if rows > self.capacity[i] {
+                // Also if the allocation fails: capacity and block go together.
+                self.capacity[i] = 0;
                 self.blocks[i] = Block::empty();
-                self.blocks[i] =
-                    Block::zeroed("scratch", self.bytes_per_row[i].saturating_mul(rows))?;
-                self.capacity[i] = rows;
+                let capacity = rows.checked_next_power_of_two().unwrap_or(usize::MAX);
+                let bytes = self.bytes_per_row[i].saturating_mul(capacity);
+                self.blocks[i] = Block::zeroed("scratch", bytes)?;
+                self.capacity[i] = capacity;
             }
         }
         Ok(())
@@ -122,13 +126,18 @@ impl Arena {
 
     fn pointer(&self, buffer: &Buffer, element: usize, size: usize, count: usize) -> *mut u8 {
         let block = usize::from(buffer.rows != Rows::Tokens);
-        let start = buffer.offset * self.capacity[block];
-        let end = start + buffer.row_bytes * self.capacity[block];
-        assert!(
-            start + (element + count) * size <= end,
-            "row outside of the arena"
-        );
-        self.blocks[block].pointer(start + element * size)
+        let capacity = self.capacity[block];
+        let inside = || {
+            let start = buffer.offset.checked_mul(capacity)?;
+            let end = buffer.row_bytes.checked_mul(capacity)?.checked_add(start)?;
+            let first = element.checked_mul(size)?.checked_add(start)?;
+            let last = count.checked_mul(size)?.checked_add(first)?;
+            (last <= end && end <= self.blocks[block].len()).then_some(first)
+        };
+        let Some(first) = inside() else {
+            panic!("row outside of the arena");
+        };
+        self.blocks[block].pointer(first)
     }
 
     /// Rows `rows` of a buffer, row after row.
@@ -174,6 +183,58 @@ impl Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn arena_of_one_buffer(row_bytes: usize) -> (Arena, Buffer) {
+        let mut buffers = [Buffer::of::<f32>(Rows::Tokens, row_bytes / 4)];
+        let lifetimes = [Lifetime { first: 0, last: 0 }];
+        let size = place(&mut buffers, &lifetimes);
+        (Arena::new(size), buffers[0])
+    }
+
+    #[test]
+    fn after_a_failed_allocation_there_are_no_rows_and_a_smaller_one_succeeds() {
+        let (mut arena, buffer) = arena_of_one_buffer(1 << 40);
+        arena.capacity[0] = 4;
+        for rows in [1 << 22, usize::MAX] {
+            let error = arena.reserve(rows, 0).unwrap_err();
+            assert!(matches!(error, BackendError::Memory { .. }), "{error}");
+            assert_eq!(arena.capacity, [0, 0]);
+            assert_eq!(arena.bytes(), 0);
+        }
+        let row = std::panic::AssertUnwindSafe(|| arena.row_pointer(&buffer, 0));
+        assert!(std::panic::catch_unwind(row).is_err(), "a row of nothing");
+
+        let (mut arena, buffer) = arena_of_one_buffer(256);
+        assert!(arena.reserve(usize::MAX, 0).is_err());
+        arena.reserve(3, 0).unwrap();
+        // SAFETY: an `f32` buffer, and nobody else uses it.
+        unsafe { arena.row_mut::<f32>(&buffer, 2, 0..64) }.fill(1.0);
+        // SAFETY: as above.
+        assert_eq!(unsafe { arena.rows::<f32>(&buffer, 2..3) }, [1.0; 64]);
+    }
+
+    #[test]
+    fn rising_batches_allocate_only_at_powers_of_two() {
+        let (mut arena, buffer) = arena_of_one_buffer(64);
+        let mut starts = Vec::new();
+        for rows in 1..=100 {
+            arena.reserve(rows, 0).unwrap();
+            starts.push((arena.bytes(), arena.row_pointer(&buffer, rows - 1)));
+        }
+        let mut sizes: Vec<usize> = starts.iter().map(|s| s.0).collect();
+        sizes.dedup();
+        assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 64, 128].map(|rows| 64 * rows));
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_is_never_handed_out() {
+        let (mut arena, buffer) = arena_of_one_buffer(64);
+        arena.reserve(4, 0).unwrap();
+        for row in [4, usize::MAX / 64, usize::MAX / 16 + 1] {
+            let pointer = std::panic::AssertUnwindSafe(|| arena.row_pointer(&buffer, row));
+            assert!(std::panic::catch_unwind(pointer).is_err(), "row {row}");
+        }
+    }
 
     #[test]
     fn buffers_that_live_at_the_same_time_never_overlap() {

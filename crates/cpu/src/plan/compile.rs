@@ -7,16 +7,16 @@
 
 use super::{
     arena::{Buffer, Lifetime, place},
-    step::{AttendStep, LinearPart, LinearStep, Packed, RowOp, RowsStep, Step},
+    step::{AttendStep, LinearPart, LinearStep, Matrix, Packed, RowCodec, RowOp, RowsStep, Step},
 };
 use crate::kernels::{
-    Kernels, activation,
+    Kernels, PanelKernel, activation,
     elementwise::{Activation, Combine, Map},
     kv::{KvLayout, KvType},
     rope::{RopeParams, RopeTable},
 };
 use puna_graph::{
-    BackendError, CacheLayout, CacheType, Graph, Op, Rows, ValueId, WeightId,
+    BackendError, CacheLayer, CacheLayout, CacheType, Graph, Op, Rows, ValueId, WeightId,
     ops::{ActivationKind, Rope},
 };
 use puna_quant::ActivationKind as PackedKind;
@@ -39,15 +39,7 @@ pub(crate) fn compile(
     cache: &CacheLayout,
     kernels: Kernels,
 ) -> Result<Compiled, BackendError> {
-    let layouts = cache
-        .layers
-        .iter()
-        .map(|l| {
-            let (k, v) = (kv_type(cache.key_type)?, kv_type(cache.value_type)?);
-            KvLayout::new(k, v, l.kv_heads, l.key_dim, l.value_dim)
-                .map_err(|e| unsupported("attention", e.to_string()))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let layouts = kv_layouts(cache, graph.cache_layers())?;
     let output = graph
         .output()
         .ok_or_else(|| unsupported("graph", "no output"))?;
@@ -78,8 +70,24 @@ pub(crate) fn compile(
     })
 }
 
+/// What the pages of each layer look like, if `cache` is the cache of `layers`.
+pub(crate) fn kv_layouts(
+    cache: &CacheLayout,
+    layers: &[CacheLayer],
+) -> Result<Vec<KvLayout>, BackendError> {
+    cache
+        .check(layers)
+        .map_err(|e| unsupported("plan", e.to_string()))?;
+    let (k, v) = (kv_type(cache.key_type)?, kv_type(cache.value_type)?);
+    let layout = |l: &CacheLayer| {
+        KvLayout::new(k, v, l.kv_heads, l.key_dim, l.value_dim)
+            .map_err(|e| unsupported("cache", e.to_string()))
+    };
+    layers.iter().map(layout).collect()
+}
+
 /// The layout's name for an element type of the cache.
-pub(crate) fn kv_type(t: CacheType) -> Result<KvType, BackendError> {
+fn kv_type(t: CacheType) -> Result<KvType, BackendError> {
     Ok(match t {
         CacheType::F32 => KvType::F32,
         CacheType::F16 => KvType::F16,
@@ -263,11 +271,12 @@ impl Compiler<'_> {
         let op = match &node.op {
             Op::Embed(op) => {
                 let element_type = graph.weight(op.table).element_type();
-                if element_type.codec().is_none() {
-                    return Err(unsupported("embed", element_type.name()));
-                }
+                let codec = element_type.codec();
                 RowOp::Embed {
                     table: op.table,
+                    codec: codec
+                        .map(RowCodec)
+                        .ok_or_else(|| unsupported("embed", element_type.name()))?,
                     scale: op.scale,
                     out: self.write(value),
                 }
@@ -384,11 +393,12 @@ impl Compiler<'_> {
         packed
     }
 
-    fn weight_kind(&self, weight: WeightId) -> Result<PackedKind, BackendError> {
+    /// The kernel for a weight, and what it reads.
+    fn kernel(&self, weight: WeightId) -> Result<(PanelKernel, PackedKind), BackendError> {
         let weight = self.graph.weight(weight);
         let ty = weight.element_type();
-        match ty.codec() {
-            Some(codec) if self.kernels.panel(ty).is_some() => Ok(codec.activation()),
+        match (self.kernels.panel(ty), ty.codec()) {
+            (Some(kernel), Some(codec)) => Ok((kernel, codec.activation())),
             _ => Err(unsupported(
                 "linear",
                 format!("tensor `{}` of type {}", weight.name(), ty.name()),
@@ -407,21 +417,23 @@ impl Compiler<'_> {
         let graph = self.graph;
         let input = graph.node(weights[0]).inputs[0];
         let rows = graph.node(value).shape.rows;
-        let mut inputs = Vec::new();
+        let (mut inputs, mut kinds) = (Vec::new(), Vec::new());
         for linear in weights {
             let Op::Linear(op) = &graph.node(*linear).op else {
                 return Err(unsupported("linear", "a fused value that is no linear"));
             };
-            inputs.push((op, self.weight_kind(op.weight)?));
+            let (kernel, kind) = self.kernel(op.weight)?;
+            kinds.push(kind);
+            inputs.push((op, kernel, kind));
         }
         // An open linear step is continued where nothing has to be quantized first.
-        let ready = inputs
+        let ready = kinds
             .iter()
-            .all(|(_, kind)| *kind == PackedKind::F32 || self.packed.contains_key(&(input, *kind)));
+            .all(|kind| *kind == PackedKind::F32 || self.packed.contains_key(&(input, *kind)));
         let open = matches!(self.steps.last(), Some(Step::Linear(s)) if s.input == input);
         let earlier = residual.is_none_or(|r| !self.written_by_last_step(r));
-        if !(open && earlier && (ready || self.reopen_for(input, &inputs))) {
-            for (_, kind) in &inputs {
+        if !(open && earlier && (ready || self.reopen_for(input, &kinds))) {
+            for kind in &kinds {
                 self.packed(input, *kind);
             }
             self.steps.push(Step::Linear(LinearStep {
@@ -431,22 +443,27 @@ impl Compiler<'_> {
             }));
         }
         let mut matrices = Vec::new();
-        for (op, kind) in &inputs {
-            let packed = match self.packed.get(&(input, *kind)) {
+        for (op, kernel, kind) in inputs {
+            let packed = match self.packed.get(&(input, kind)) {
                 Some(packed) => *packed,
                 None => Packed::F32(self.read(input)),
             };
             for buffer in packed.buffers() {
                 self.touch(buffer);
             }
-            matrices.push((op.weight, packed, op.bias.clone()));
+            matrices.push(Matrix {
+                weight: op.weight,
+                kernel,
+                input: packed,
+                bias: op.bias.clone(),
+            });
         }
         let residual = residual.map(|r| self.read(r));
         let out = self.write(value);
         if let Some(Step::Linear(step)) = self.steps.last_mut() {
             let (first, second) = (matrices.swap_remove(0), matrices.pop());
             step.parts.push(LinearPart {
-                weight: first,
+                matrix: first,
                 gated: second.zip(kind),
                 residual,
                 out,
@@ -456,11 +473,7 @@ impl Compiler<'_> {
     }
 
     /// Quantizes another form of `input` in the pass before the open linear step, if there is such a pass.
-    fn reopen_for(
-        &mut self,
-        input: ValueId,
-        inputs: &[(&puna_graph::ops::Linear, PackedKind)],
-    ) -> bool {
+    fn reopen_for(&mut self, input: ValueId, kinds: &[PackedKind]) -> bool {
         let before = self.steps.len().checked_sub(2);
         let rows = self.graph.node(input).shape.rows;
         if !before.is_some_and(|i| matches!(&self.steps[i], Step::Rows(s) if s.rows == rows)) {
@@ -469,7 +482,7 @@ impl Compiler<'_> {
         let Some(linear) = self.steps.pop() else {
             return false;
         };
-        for (_, kind) in inputs {
+        for kind in kinds {
             self.packed(input, *kind);
         }
         self.steps.push(linear);
@@ -515,6 +528,8 @@ impl Compiler<'_> {
             .layouts
             .get(op.layer.0 as usize)
             .ok_or_else(|| unsupported("attention", "a layer outside of the cache"))?;
+        let attend = AttendStep::new(op, layout, group)
+            .ok_or_else(|| unsupported("attention", "a window of 0 positions"))?;
         self.open_rows(Rows::Tokens);
         let [k, v] = [1, 2].map(|i| self.read(node.inputs[i]));
         self.push_row_op(RowOp::Store {
@@ -524,8 +539,7 @@ impl Compiler<'_> {
             k,
             v,
         });
-        self.steps
-            .push(Step::Attend(AttendStep::new(op, layout, group)));
+        self.steps.push(Step::Attend(attend));
         let q = self.read(node.inputs[0]);
         let out = self.write(value);
         // Merging long contexts is a step of its own, which keeps the buffers until then.

@@ -2,7 +2,11 @@
 
 mod arena;
 mod compile;
+mod pages;
 mod step;
+
+#[cfg(test)]
+mod tests;
 
 use crate::{
     cache::CpuCache,
@@ -15,13 +19,17 @@ use puna_graph::{
     BackendError, Batch, CacheLayout, CacheMemory, Graph, Op, PAGE_POSITIONS, PageId, Plan,
     PlanOptions, Reach,
 };
-use std::sync::Arc;
+use std::{
+    any::Any,
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+};
 use step::{RunState, Schedule, Step};
 
 /// Name of the backend in messages.
 pub(crate) const NAME: &str = "the CPU backend";
 
-pub(crate) use compile::kv_type;
+pub(crate) use compile::kv_layouts;
 
 /// See the file's text.
 pub(crate) struct CpuPlan {
@@ -38,6 +46,8 @@ pub(crate) struct CpuPlan {
     arena: Arena,
     scratch: Vec<Block>,
     partials: Block,
+    /// A run has panicked: what it left is unknown.
+    poisoned: bool,
 }
 
 impl CpuPlan {
@@ -67,6 +77,7 @@ impl CpuPlan {
             max_tokens: options.max_tokens,
             arena: Arena::new(compiled.bytes_per_row),
             partials: Block::empty(),
+            poisoned: false,
         })
     }
 
@@ -123,10 +134,12 @@ impl CpuPlan {
                 }
             }
         }
-        if next == batch.tokens.len() {
-            Ok(())
-        } else {
-            fail("runs do not cover the rows in order".to_owned())
+        if next != batch.tokens.len() {
+            return fail("runs do not cover the rows in order".to_owned());
+        }
+        match (0..cache.groups()).find_map(|group| pages::written_twice(batch.runs, group)) {
+            Some(page) => fail(format!("page {} would be written twice", page.0)),
+            None => Ok(()),
         }
     }
 
@@ -157,6 +170,13 @@ impl CpuPlan {
         }
         grow(&mut self.partials, of(|s| s.partial_floats))
     }
+}
+
+/// What a panic said.
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").to_owned()
 }
 
 /// One run, as the pool sees it.
@@ -215,6 +235,10 @@ impl Plan for CpuPlan {
             .as_any_mut()
             .downcast_mut()
             .ok_or_else(|| BackendError::Batch("the cache is of another backend".to_owned()))?;
+        if self.poisoned {
+            let message = "an earlier run has failed".to_owned();
+            return Err(BackendError::Internal { message });
+        }
         self.check(batch, cache)?;
         let schedules = self.schedules(batch);
         self.reserve(batch, &schedules)?;
@@ -223,7 +247,7 @@ impl Plan for CpuPlan {
             .iter()
             .flat_map(|r| (r.first_position..).take(r.rows.len()))
             .collect();
-        self.pool.run(&RunJob {
+        let job = RunJob {
             steps: &self.steps,
             state: RunState {
                 graph: &self.graph,
@@ -238,7 +262,13 @@ impl Plan for CpuPlan {
                 partials: &self.partials,
                 workers: self.pool.threads(),
             },
-        });
+        };
+        // Nothing that the run may have left half done is read again: the plan is not run any more.
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| self.pool.run(&job))) {
+            self.poisoned = true;
+            let message = message(payload.as_ref());
+            return Err(BackendError::Internal { message });
+        }
         // SAFETY: the run is over, and the next one needs `&mut self`.
         Ok(unsafe {
             self.arena

@@ -22,7 +22,7 @@ pub struct Norm {
     pub eps: f32,
     /// `[group]`, the same for each group.
     pub weight: Option<Vector>,
-    /// `[group]`.
+    /// `[group]`; layer norm only.
     pub bias: Option<Vector>,
 }
 
@@ -37,6 +37,12 @@ impl Norm {
                     expected: v.len(),
                 });
             }
+        }
+        if let (NormKind::Rms, Some(bias)) = (self.kind, &self.bias) {
+            return Err(GraphError::Attribute {
+                op: "norm",
+                reason: format!("RMS norm with bias `{}`, expected none", bias.name),
+            });
         }
         if self.group == 0 || !input.is_multiple_of(self.group) {
             return Err(GraphError::Attribute {
@@ -68,5 +74,25 @@ impl Norm {
                     .collect::<Vec<_>>()
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_layer_norm_has_a_bias() {
+        let norm = |kind, bias: bool| Norm {
+            kind,
+            group: 2,
+            eps: 1e-5,
+            weight: None,
+            bias: bias.then(|| Vector::new("b", vec![1.0, 2.0])),
+        };
+        assert_eq!(norm(NormKind::Layer, true).features(4), Ok(4));
+        assert_eq!(norm(NormKind::Rms, false).features(4), Ok(4));
+        let error = norm(NormKind::Rms, true).features(4).unwrap_err();
+        assert!(error.to_string().contains("`b`"), "{error}");
     }
 }

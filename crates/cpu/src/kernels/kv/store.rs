@@ -55,8 +55,8 @@ fn store<S: Simd>(
     v: &[f32],
 ) {
     assert!(position < PAGE && heads.end <= layout.kv_heads);
-    assert!(k.len() >= layout.kv_heads * layout.k_dim);
-    assert!(v.len() >= layout.kv_heads * layout.v_dim);
+    assert_eq!(k.len(), layout.kv_heads * layout.k_dim, "keys");
+    assert_eq!(v.len(), layout.kv_heads * layout.v_dim, "values");
     for head in heads {
         let k = &k[head * layout.k_dim..][..layout.k_dim];
         let v = &v[head * layout.v_dim..][..layout.v_dim];

@@ -58,17 +58,19 @@ struct LayerPages<'a> {
 
 impl Pages for LayerPages<'_> {
     fn page(&self, tile: usize) -> &[u8] {
-        self.run.cache.read(self.layer, self.table[tile])
+        // SAFETY: only `AttendStep::attend` makes this, in a step in which nobody writes to the cache.
+        unsafe { self.run.cache.read(self.layer, self.table[tile]) }
     }
 }
 
 impl AttendStep {
-    pub(crate) fn new(op: &ops::Attention, layout: KvLayout, group: usize) -> Self {
+    /// `None` for a window of no positions.
+    pub(crate) fn new(op: &ops::Attention, layout: KvLayout, group: usize) -> Option<Self> {
         let mask = match op.cache.reach {
             Reach::Full => Mask::Causal,
-            Reach::Window(n) => NonZeroUsize::new(n as usize).map_or(Mask::Causal, Mask::Window),
+            Reach::Window(n) => Mask::Window(NonZeroUsize::new(n as usize)?),
         };
-        Self {
+        Some(Self {
             layer: op.layer,
             group,
             layout,
@@ -78,7 +80,7 @@ impl AttendStep {
             mask,
             q: 0,
             out: 0,
-        }
+        })
     }
 
     fn attention(&self) -> Attention<'_> {
@@ -145,7 +147,8 @@ impl AttendStep {
         let (mut chunk, mut partials) = (chunk, 0);
         for work in &schedule.work {
             if chunk < self.chunks_of(work) {
-                let scratch = run.scratch(worker, schedule.scratch_floats);
+                // SAFETY: the worker runs this chunk, which asks once.
+                let scratch = unsafe { run.scratch(worker, schedule.scratch_floats) };
                 return self.attend(run, work, chunk, partials, scratch);
             }
             chunk -= self.chunks_of(work);

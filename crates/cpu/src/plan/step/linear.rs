@@ -2,6 +2,7 @@
 
 use super::{Packed, RunState, rows::activations};
 use crate::kernels::{
+    PanelKernel,
     elementwise::{Activation, Combine},
     linear::{PANEL_ROWS, Panel},
 };
@@ -17,13 +18,20 @@ const CACHED_BYTES: usize = 768 << 10;
 /// Fewest tokens worth a pass of their own over the weights.
 const MIN_TOKENS: usize = 64;
 
-/// A matrix, the form of its input, and its bias.
-pub(crate) type Matrix = (WeightId, Packed, Option<Vector>);
+/// A matrix and what is computed with it.
+#[derive(Debug)]
+pub(crate) struct Matrix {
+    pub weight: WeightId,
+    pub kernel: PanelKernel,
+    /// The form of the input that the kernel reads.
+    pub input: Packed,
+    pub bias: Option<Vector>,
+}
 
 /// One matrix, or a gated pair.
 #[derive(Debug)]
 pub(crate) struct LinearPart {
-    pub weight: Matrix,
+    pub matrix: Matrix,
     /// The result is `activation(weight x) * (this x)`.
     pub gated: Option<(Matrix, Activation)>,
     /// Added to the result.
@@ -53,11 +61,14 @@ pub(crate) fn scratch_floats(tokens: usize) -> usize {
 
 impl LinearPart {
     fn panels(&self, run: &RunState<'_>) -> usize {
-        run.graph.weight(self.weight.0).rows().div_ceil(PANEL_ROWS)
+        run.graph
+            .weight(self.matrix.weight)
+            .rows()
+            .div_ceil(PANEL_ROWS)
     }
 
     fn panels_per_chunk(&self, run: &RunState<'_>, tokens: usize) -> usize {
-        let weight = run.graph.weight(self.weight.0);
+        let weight = run.graph.weight(self.matrix.weight);
         let matrices = 1 + usize::from(self.gated.is_some());
         let by_bytes = CHUNK_BYTES / (matrices * PANEL_ROWS * weight.row_bytes()).max(1);
         let by_work = CHUNK_WORK / (matrices * PANEL_ROWS * weight.cols() * tokens).max(1);
@@ -121,10 +132,11 @@ impl LinearStep {
 impl Chunk<'_> {
     fn execute(&self, run: &RunState<'_>, worker: usize) {
         let tokens = self.tokens.len();
-        let scratch = run.scratch(worker, scratch_floats(tokens));
+        // SAFETY: the worker runs this chunk, which asks once.
+        let scratch = unsafe { run.scratch(worker, scratch_floats(tokens)) };
         let (first, second) = scratch.split_at_mut(PANEL_ROWS * tokens);
         for panel in self.panels.clone() {
-            self.multiply(run, &self.part.weight, panel, first);
+            self.multiply(run, &self.part.matrix, panel, first);
             if let Some((matrix, kind)) = &self.part.gated {
                 self.multiply(run, matrix, panel, second);
                 run.kernels
@@ -135,26 +147,23 @@ impl Chunk<'_> {
     }
 
     /// `[tokens, 16]` products of a panel, with factor and bias.
-    fn multiply(
-        &self,
-        run: &RunState<'_>,
-        (id, packed, bias): &Matrix,
-        panel: usize,
-        out: &mut [f32],
-    ) {
-        let weight = run.graph.weight(*id);
+    fn multiply(&self, run: &RunState<'_>, matrix: &Matrix, panel: usize, out: &mut [f32]) {
+        let weight = run.graph.weight(matrix.weight);
         let row = panel * PANEL_ROWS;
         let rows = PANEL_ROWS.min(weight.rows() - row);
-        let x = activations(run, *packed, self.tokens.clone(), weight.cols());
-        run.kernels
-            .multiply(weight.element_type(), &panel_of(weight, row, rows), &x, out);
+        let tokens = self.tokens.clone();
+        // SAFETY: an earlier step has written the input.
+        let x = unsafe { activations(run, matrix.input, tokens, weight.cols()) };
+        matrix
+            .kernel
+            .multiply(&panel_of(weight, row, rows), &x, out);
         let scale = weight.scale();
         if scale != 1.0 {
             for y in out.iter_mut() {
                 *y *= scale;
             }
         }
-        if let Some(bias) = bias {
+        if let Some(bias) = &matrix.bias {
             let bias = &bias.data[row..row + rows];
             for lanes in out.chunks_exact_mut(PANEL_ROWS) {
                 for (y, b) in lanes.iter_mut().zip(bias) {

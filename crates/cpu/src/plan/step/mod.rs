@@ -5,8 +5,8 @@ mod linear;
 mod rows;
 
 pub(crate) use attend::{AttendStep, Schedule};
-pub(crate) use linear::{LinearPart, LinearStep, scratch_floats as linear_scratch_floats};
-pub(crate) use rows::{RowOp, RowsStep};
+pub(crate) use linear::{LinearPart, LinearStep, Matrix, scratch_floats as linear_scratch_floats};
+pub(crate) use rows::{RowCodec, RowOp, RowsStep};
 
 use super::arena::{Arena, Buffer};
 use crate::{cache::CpuCache, kernels::Kernels, memory::Block};
@@ -89,14 +89,17 @@ impl RunState<'_> {
     }
 
     /// Floats of scratch for `worker`.
+    ///
+    /// # Safety
+    /// `worker` runs the chunk that asks, and the chunk holds no other slice of it.
     #[allow(clippy::mut_from_ref, reason = "each worker has its own")]
-    pub(crate) fn scratch(&self, worker: usize, floats: usize) -> &mut [f32] {
+    pub(crate) unsafe fn scratch(&self, worker: usize, floats: usize) -> &mut [f32] {
         let block = &self.scratch[worker];
         assert!(
             floats * size_of::<f32>() <= block.len(),
             "scratch too small"
         );
-        // SAFETY: zeroed memory of that size; two chunks that run at the same time have different workers, and a chunk asks once.
+        // SAFETY: zeroed memory of that size; two chunks that run at the same time have different workers, the rest by the caller.
         unsafe { std::slice::from_raw_parts_mut(block.pointer(0).cast(), floats) }
     }
 }

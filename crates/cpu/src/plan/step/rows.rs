@@ -5,6 +5,7 @@ use crate::{
     kernels::{
         elementwise::{Combine, Map},
         kv::KvLayout,
+        linear::Activations,
         rope::RopeTable,
     },
     plan::arena::Plain,
@@ -13,16 +14,28 @@ use puna_graph::{
     LayerId, PAGE_POSITIONS, Rows, WeightId,
     ops::{Norm, RopeOrder},
 };
-use std::ops::Range;
+use puna_quant::Codec;
+use std::{fmt, ops::Range};
 
 /// Most rows of a chunk: enough to make taking one cheap, few enough to share the work.
 const MAX_ROWS: usize = 16;
+
+/// Decodes the rows of an embedding table.
+#[derive(Clone, Copy)]
+pub(crate) struct RowCodec(pub &'static dyn Codec);
+
+impl fmt::Debug for RowCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.element_type().name())
+    }
+}
 
 /// One op on a row; numbers are buffers.
 #[derive(Debug)]
 pub(crate) enum RowOp {
     Embed {
         table: WeightId,
+        codec: RowCodec,
         scale: f32,
         out: usize,
     },
@@ -101,28 +114,42 @@ impl RowsStep {
     }
 }
 
-/// A row of a buffer that this chunk alone may write, or that nobody writes any more.
-fn read<'a, T: Plain>(run: &RunState<'a>, buffer: usize, row: usize) -> &'a [T] {
-    // SAFETY: rows of earlier steps are complete, and rows of this step are written by this chunk alone, through slices that are gone.
+/// A row of a buffer.
+///
+/// # Safety
+/// `T` is the buffer's type, and nobody writes the row while the slice lives: an earlier step has made it, or this chunk.
+unsafe fn read<'a, T: Plain>(run: &RunState<'a>, buffer: usize, row: usize) -> &'a [T] {
+    // SAFETY: the caller's.
     unsafe { run.arena.rows(&run.buffers[buffer], row..row + 1) }
 }
 
 /// A row of a buffer that this step makes.
-fn write<'a, T: Plain>(run: &RunState<'a>, buffer: usize, row: usize) -> &'a mut [T] {
+///
+/// # Safety
+/// `T` is the buffer's type, and the row belongs to this chunk, which holds no other slice of it.
+unsafe fn write<'a, T: Plain>(run: &RunState<'a>, buffer: usize, row: usize) -> &'a mut [T] {
     let columns = 0..run.buffers[buffer].len;
-    // SAFETY: an op never reads the buffer that it writes, and this row belongs to this chunk.
+    // SAFETY: the caller's.
     unsafe { run.arena.row_mut(&run.buffers[buffer], row, columns) }
 }
 
 impl RowOp {
     fn execute(&self, run: &RunState<'_>, row: usize) {
         let k = &run.kernels;
-        let read = |buffer: usize| read::<f32>(run, buffer, row);
-        let write = |buffer: usize| write::<f32>(run, buffer, row);
+        // SAFETY: rows of earlier steps are complete, and rows of this step are written by this chunk alone, by ops before this one.
+        let read = |buffer: usize| unsafe { read::<f32>(run, buffer, row) };
+        // SAFETY: an op writes its result once and never reads the buffer that it writes, and this row belongs to this chunk.
+        let write = |buffer: usize| unsafe { write::<f32>(run, buffer, row) };
         match self {
-            Self::Embed { table, scale, out } => {
+            Self::Embed {
+                table,
+                codec,
+                scale,
+                out,
+            } => {
                 let table = run.graph.weight(*table);
-                k.embed(table, run.batch.tokens[row], *scale, write(*out));
+                let token = run.batch.tokens[row];
+                k.embed(table, codec.0, token, *scale, write(*out));
             }
             Self::Angles { table, out } => {
                 let (cos, sin) = write(*out).split_at_mut(table.pairs());
@@ -140,7 +167,8 @@ impl RowOp {
             } => k.rope(*order, *head_dim, read(*angles), read(*x), write(*out)),
             Self::Select { x, out } => {
                 let source = run.batch.outputs[row] as usize;
-                write(*out).copy_from_slice(self::read(run, *x, source));
+                // SAFETY: values of tokens are never made in a step over outputs, so that an earlier step has written it.
+                write(*out).copy_from_slice(unsafe { self::read(run, *x, source) });
             }
             Self::Quantize { x, out } => quantize(run, read(*x), *out, row),
             Self::Store {
@@ -165,6 +193,8 @@ impl RowOp {
 }
 
 fn quantize(run: &RunState<'_>, x: &[f32], out: Packed, row: usize) {
+    let k = &run.kernels;
+    // SAFETY (both calls): the parts are different buffers of these types that only this op writes, and the row belongs to this chunk.
     match out {
         Packed::F32(_) => {}
         Packed::Q8Block32 {
@@ -172,44 +202,53 @@ fn quantize(run: &RunState<'_>, x: &[f32], out: Packed, row: usize) {
             scales,
             sums,
             scaled_sums,
-        } => run.kernels.quantize_q8_block32(
-            x,
-            write(run, quants, row),
-            write(run, scales, row),
-            write(run, sums, row),
-            write(run, scaled_sums, row),
-        ),
+        } => unsafe {
+            k.quantize_q8_block32(
+                x,
+                write(run, quants, row),
+                write(run, scales, row),
+                write(run, sums, row),
+                write(run, scaled_sums, row),
+            );
+        },
         Packed::Q8Block256 {
             quants,
             scales,
             sums16,
             sums32,
-        } => run.kernels.quantize_q8_block256(
-            x,
-            write(run, quants, row),
-            write(run, scales, row),
-            write(run, sums16, row),
-            write(run, sums32, row),
-        ),
+        } => unsafe {
+            k.quantize_q8_block256(
+                x,
+                write(run, quants, row),
+                write(run, scales, row),
+                write(run, sums16, row),
+                write(run, sums32, row),
+            );
+        },
     }
 }
 
 /// Rows of a packed value as a panel kernel reads them.
-pub(super) fn activations<'a>(
+///
+/// # Safety
+/// An earlier step has written them.
+pub(super) unsafe fn activations<'a>(
     run: &RunState<'a>,
     packed: Packed,
     rows: Range<usize>,
     cols: usize,
-) -> crate::kernels::linear::Activations<'a> {
-    use crate::kernels::linear::Activations;
-    fn all<'a, T: Plain>(run: &RunState<'a>, buffer: usize, rows: Range<usize>) -> &'a [T] {
-        // SAFETY: an earlier step has written all of it.
-        unsafe { run.arena.rows(&run.buffers[buffer], rows) }
+) -> Activations<'a> {
+    /// # Safety
+    /// As above, and `T` is the buffer's type.
+    unsafe fn all<'a, T: Plain>(run: &RunState<'a>, buffer: usize, rows: &Range<usize>) -> &'a [T] {
+        // SAFETY: the caller's.
+        unsafe { run.arena.rows(&run.buffers[buffer], rows.clone()) }
     }
     let tokens = rows.len();
+    // SAFETY (all calls): written by the caller's word, and the types are those that the compiler made the buffers of.
     match packed {
         Packed::F32(x) => Activations::F32 {
-            x: all(run, x, rows),
+            x: unsafe { all(run, x, &rows) },
             tokens,
             cols,
         },
@@ -218,26 +257,30 @@ pub(super) fn activations<'a>(
             scales,
             sums,
             scaled_sums,
-        } => Activations::Q8Block32 {
-            quants: all(run, quants, rows.clone()),
-            scales: all(run, scales, rows.clone()),
-            sums: all(run, sums, rows.clone()),
-            scaled_sums: all(run, scaled_sums, rows),
-            tokens,
-            cols,
+        } => unsafe {
+            Activations::Q8Block32 {
+                quants: all(run, quants, &rows),
+                scales: all(run, scales, &rows),
+                sums: all(run, sums, &rows),
+                scaled_sums: all(run, scaled_sums, &rows),
+                tokens,
+                cols,
+            }
         },
         Packed::Q8Block256 {
             quants,
             scales,
             sums16,
             sums32,
-        } => Activations::Q8Block256 {
-            quants: all(run, quants, rows.clone()),
-            scales: all(run, scales, rows.clone()),
-            sums16: all(run, sums16, rows.clone()),
-            sums32: all(run, sums32, rows),
-            tokens,
-            cols,
+        } => unsafe {
+            Activations::Q8Block256 {
+                quants: all(run, quants, &rows),
+                scales: all(run, scales, &rows),
+                sums16: all(run, sums16, &rows),
+                sums32: all(run, sums32, &rows),
+                tokens,
+                cols,
+            }
         },
     }
 }
