@@ -39,7 +39,7 @@ fn model() -> Arc<Gguf> {
         ("attention.sliding_window", 100),
         ("attention.sliding_window_pattern", 3),
     ] {
-        writer.set(&format!("gemma3.{key}"), value as u32).unwrap();
+        writer.set(&format!("gemma3.{key}"), value).unwrap();
     }
     writer
         .set("gemma3.attention.layer_norm_rms_epsilon", 1e-6f32)
@@ -120,7 +120,7 @@ fn logits(engine: &mut Engine, sequence: SeqId, tokens: &[TokenId], chunk: usize
         };
         engine
             .decode(&[feed], &mut |_, _, row| {
-                bits.extend(row.iter().map(|x| x.to_bits()))
+                bits.extend(row.iter().map(|x| x.to_bits()));
             })
             .unwrap();
     }
@@ -201,7 +201,7 @@ fn sequences_in_one_batch_do_not_change_each_other() {
             .collect();
         engine
             .decode(&feeds, &mut |feed, _, row| {
-                together[which[feed]].extend(row.iter().map(|x| x.to_bits()))
+                together[which[feed]].extend(row.iter().map(|x| x.to_bits()));
             })
             .unwrap();
     }
