@@ -11,7 +11,11 @@ use puna_graph::{
 };
 use puna_model::{LoadOptions, Model};
 use puna_tokenizer::{TokenId, Tokenizer, TokenizerError};
-use std::{collections::{BTreeMap, BTreeSet}, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
 
 /// Most rows of logits of one run, whose memory is their number times the vocabulary.
 const MAX_OUTPUTS: usize = 32;

@@ -221,8 +221,7 @@ impl TextStream {
 
     /// Text that is certain after `token`, and whether a stop text was met.
     fn push(&mut self, tokenizer: &Tokenizer, token: TokenId, ends: bool) -> (String, bool) {
-        let hidden =
-            ends || (!self.show_special && tokenizer.kind(token) == TokenKind::Control);
+        let hidden = ends || (!self.show_special && tokenizer.kind(token) == TokenKind::Control);
         if !hidden {
             self.held
                 .extend_from_slice(tokenizer.piece(token).unwrap_or_default());
