@@ -3,7 +3,7 @@
 use crate::{
     EngineError, EngineOptions,
     pages::PagePool,
-    sequence::{SeqId, Sequence},
+    sequence::{SeqId, Sequence, check_room},
 };
 use puna_gguf::Gguf;
 use puna_graph::{
@@ -11,7 +11,11 @@ use puna_graph::{
 };
 use puna_model::{LoadOptions, Model};
 use puna_tokenizer::{TokenId, Tokenizer, TokenizerError};
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
 
 /// Most rows of logits of one run, whose memory is their number times the vocabulary.
 const MAX_OUTPUTS: usize = 32;
@@ -51,8 +55,7 @@ pub struct MemoryNeed {
 pub struct Engine {
     gguf: Arc<Gguf>,
     model: Model,
-    tokenizer: Option<Arc<Tokenizer>>,
-    tokenizer_error: Option<Arc<TokenizerError>>,
+    tokenizer: Result<Arc<Tokenizer>, Arc<TokenizerError>>,
     plan: Box<dyn Plan>,
     memory: Box<dyn CacheMemory>,
     layout: CacheLayout,
@@ -111,17 +114,15 @@ impl Engine {
         // One page more, so that a sequence at the end of the context can still copy a shared page before it writes.
         let pages = vec![context.div_ceil(PAGE_POSITIONS) + 1; layout.groups.len()];
         let memory = backend.cache(&layout, &pages)?;
-        let (tokenizer, tokenizer_error) = match Tokenizer::from_gguf(gguf.metadata()) {
-            Ok(tokenizer) => (Some(Arc::new(tokenizer)), None),
-            Err(error) => (None, Some(Arc::new(error))),
-        };
+        let tokenizer = Tokenizer::from_gguf(gguf.metadata())
+            .map(Arc::new)
+            .map_err(Arc::new);
         Ok(Self {
             reaches: layout.groups.iter().map(|g| g.reach).collect(),
             pools: pages.into_iter().map(PagePool::new).collect(),
             gguf,
             model,
             tokenizer,
-            tokenizer_error,
             plan,
             memory,
             layout,
@@ -162,11 +163,7 @@ impl Engine {
     /// # Errors
     /// Why the file's vocabulary cannot be used.
     pub fn tokenizer(&self) -> Result<&Arc<Tokenizer>, Arc<TokenizerError>> {
-        match (&self.tokenizer, &self.tokenizer_error) {
-            (Some(tokenizer), _) => Ok(tokenizer),
-            (None, Some(error)) => Err(Arc::clone(error)),
-            (None, None) => unreachable!("one of the two is always set"),
-        }
+        self.tokenizer.as_ref().map_err(Arc::clone)
     }
 
     /// Memory beside the mapped file.
@@ -265,7 +262,9 @@ impl Engine {
     /// is wanted, `feed` and `token` being indices; rows of a feed come in order.
     ///
     /// # Errors
-    /// Nothing was computed, and no sequence has changed, where the context or the cache is too small or a token is unknown.
+    /// Nothing was computed, `sink` was not called, and no sequence has changed, where the context or the cache is too small, a token or
+    /// a sequence is unknown, or a sequence is given twice. After an error of the backend ([`EngineError::Backend`]) the sequences hold
+    /// the tokens whose computation was complete.
     pub fn decode(
         &mut self,
         feeds: &[Feed<'_>],
@@ -289,8 +288,14 @@ impl Engine {
         if feeds.iter().all(|f| f.tokens.is_empty()) {
             return Err(EngineError::Empty);
         }
+        let mut growths = Vec::with_capacity(feeds.len());
+        let mut seen = BTreeSet::new();
         for feed in feeds {
-            let tokens = self.get(feed.sequence)?.tokens.len() + feed.tokens.len();
+            if !seen.insert(feed.sequence) {
+                return Err(EngineError::DuplicateSequence(feed.sequence.0));
+            }
+            let sequence = self.get(feed.sequence)?;
+            let tokens = sequence.tokens.len() + feed.tokens.len();
             if tokens > self.context {
                 return Err(EngineError::ContextExceeded {
                     tokens,
@@ -304,8 +309,11 @@ impl Engine {
                     vocabulary,
                 });
             }
+            if !feed.tokens.is_empty() {
+                growths.push((sequence, tokens));
+            }
         }
-        Ok(())
+        check_room(&growths, &self.pools)
     }
 
     /// The next run: tokens of the feeds in order, as many as fit.
@@ -333,7 +341,25 @@ impl Engine {
         parts
     }
 
+    /// One run, after whose failure its sequences are as they were.
     fn run(
+        &mut self,
+        feeds: &[Feed<'_>],
+        parts: &[Part],
+        sink: &mut dyn FnMut(usize, usize, &[f32]),
+    ) -> Result<(), EngineError> {
+        let result = self.try_run(feeds, parts, sink);
+        if result.is_err() {
+            for part in parts {
+                if let Some(sequence) = self.sequences.get_mut(&feeds[part.feed].sequence) {
+                    sequence.trim(&mut self.pools);
+                }
+            }
+        }
+        result
+    }
+
+    fn try_run(
         &mut self,
         feeds: &[Feed<'_>],
         parts: &[Part],

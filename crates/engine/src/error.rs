@@ -16,12 +16,9 @@ pub enum EngineError {
     /// The model cannot be built.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The vocabulary cannot be used.
-    #[error(transparent)]
-    Tokenizer(#[from] TokenizerError),
     /// The vocabulary cannot be used, as was found when the file was opened.
     #[error(transparent)]
-    Vocabulary(std::sync::Arc<TokenizerError>),
+    Vocabulary(#[from] std::sync::Arc<TokenizerError>),
     /// The backend refused.
     #[error(transparent)]
     Backend(#[from] BackendError),
@@ -30,7 +27,7 @@ pub enum EngineError {
     Sampling(#[from] SamplingError),
     /// More tokens than the context holds.
     #[error(
-        "the prompt has {tokens} tokens and the context holds {context}; shorten it or raise the context (-c)"
+        "{tokens} tokens do not fit the context of {context}; shorten the prompt or raise the context (-c)"
     )]
     ContextExceeded {
         /// Tokens that were given, those already in the sequence included.
@@ -38,8 +35,8 @@ pub enum EngineError {
         /// Tokens that the context holds.
         context: usize,
     },
-    /// All pages are in use by other sequences.
-    #[error("the cache is full: other sequences hold {used} of its {total} pages")]
+    /// Fewer pages are free than are needed.
+    #[error("the cache is full: {used} of its {total} pages are in use")]
     CacheFull {
         /// Pages in use.
         used: usize,
@@ -57,6 +54,11 @@ pub enum EngineError {
     /// A sequence that was never made or is gone.
     #[error("sequence {0} does not exist")]
     UnknownSequence(u32),
+    /// A sequence that is fed twice in one call.
+    #[error(
+        "sequence {0} is fed twice in one call; give all of its tokens at once or in calls one after the other"
+    )]
+    DuplicateSequence(u32),
     /// Nothing to compute.
     #[error("there are no tokens to compute; give a prompt")]
     Empty,

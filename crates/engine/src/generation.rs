@@ -13,7 +13,7 @@ pub struct GenerationOptions {
     pub sampler: SamplerOptions,
     /// Most tokens; up to the end of the context where unset.
     pub max_tokens: Option<usize>,
-    /// Texts at which generation ends; they are not part of the result.
+    /// Texts at which generation ends, none of them empty; they are not part of the result.
     pub stop: Vec<String>,
     /// Whether end-of-generation tokens are forbidden.
     pub ignore_eos: bool,
@@ -78,7 +78,8 @@ impl<'e> Generation<'e> {
     /// Computes `prompt` on `sequence`, keeping what the sequence already holds of it.
     ///
     /// # Errors
-    /// [`EngineError::ContextExceeded`] where the prompt is longer than the context, and whatever else the engine refuses.
+    /// [`EngineError::ContextExceeded`] where the prompt is longer than the context, [`EngineError::Option`] for an empty stop text, and
+    /// whatever else the engine refuses.
     pub fn new(
         engine: &'e mut Engine,
         sequence: SeqId,
@@ -94,7 +95,14 @@ impl<'e> Generation<'e> {
                 context: engine.context(),
             });
         }
-        let tokenizer = Arc::clone(engine.tokenizer().map_err(EngineError::Vocabulary)?);
+        if options.stop.iter().any(String::is_empty) {
+            return Err(EngineError::Option {
+                option: "stop text",
+                found: "an empty text".to_owned(),
+                expected: "at least one character".to_owned(),
+            });
+        }
+        let tokenizer = Arc::clone(engine.tokenizer()?);
         let mut sampler = options.sampler.clone();
         if options.ignore_eos {
             let banned = tokenizer
@@ -141,20 +149,25 @@ impl<'e> Generation<'e> {
     }
 
     /// The next token; `None` after the last one.
+    ///
+    /// # Errors
+    /// Whatever the engine or the samplers refuse. Where the engine refused, another call tries the same again.
     pub fn step(&mut self) -> Result<Option<Step>, EngineError> {
         if self.finished || self.left == 0 {
             return Ok(None);
         }
-        if let Some(token) = self.pending.take() {
+        if let Some(token) = self.pending {
             let (sequence, logits) = (self.sequence, &mut self.logits);
             let feed = Feed {
                 sequence,
                 tokens: &[token],
                 want: Want::Last,
             };
-            logits.clear();
-            self.engine
-                .decode(&[feed], &mut |_, _, row| logits.extend_from_slice(row))?;
+            self.engine.decode(&[feed], &mut |_, _, row| {
+                logits.clear();
+                logits.extend_from_slice(row);
+            })?;
+            self.pending = None;
         }
         let token = TokenId(self.chain.sample(&mut self.logits)?);
         self.chain.accept(token.0);
@@ -200,12 +213,7 @@ struct TextStream {
 impl TextStream {
     fn new(options: &GenerationOptions) -> Self {
         Self {
-            stop: options
-                .stop
-                .iter()
-                .filter(|s| !s.is_empty())
-                .cloned()
-                .collect(),
+            stop: options.stop.clone(),
             show_special: options.show_special,
             held: Vec::new(),
         }
@@ -213,7 +221,7 @@ impl TextStream {
 
     /// Text that is certain after `token`, and whether a stop text was met.
     fn push(&mut self, tokenizer: &Tokenizer, token: TokenId, ends: bool) -> (String, bool) {
-        let hidden = tokenizer.kind(token) == TokenKind::Control && (ends || !self.show_special);
+        let hidden = ends || (!self.show_special && tokenizer.kind(token) == TokenKind::Control);
         if !hidden {
             self.held
                 .extend_from_slice(tokenizer.piece(token).unwrap_or_default());

@@ -43,9 +43,17 @@ impl PagePool {
         }
     }
 
+    /// How many hold the page.
+    pub(crate) fn holders(&self, page: PageId) -> u32 {
+        match page {
+            PageId::NONE => 0,
+            page => self.references[page.0 as usize],
+        }
+    }
+
     /// Whether somebody else holds the page too.
     pub(crate) fn is_shared(&self, page: PageId) -> bool {
-        page != PageId::NONE && self.references[page.0 as usize] > 1
+        self.holders(page) > 1
     }
 
     /// Gives up one hold; the page is free when it was the last.

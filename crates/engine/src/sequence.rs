@@ -3,12 +3,16 @@
 use crate::{EngineError, pages::PagePool};
 use puna_graph::{PAGE_POSITIONS, PageId, Reach};
 use puna_tokenizer::TokenId;
+use std::collections::BTreeMap;
 
 /// Names a sequence of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SeqId(pub(crate) u32);
 
 /// Tokens computed so far, and for each layer group the page of every 64 positions.
+///
+/// Between runs a table has exactly the pages that the tokens need; only [`Sequence::prepare`] lets it grow, and who calls that either
+/// adds the tokens or calls [`Sequence::trim`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sequence {
     pub tokens: Vec<TokenId>,
@@ -31,30 +35,30 @@ impl Sequence {
         }
     }
 
-    /// Pages for positions up to `end`, the one that is written next being ours alone; returns what has to be copied.
+    /// Pages of each table that are written when the sequence grows to `end` and that exist already.
+    fn written(&self, end: usize) -> std::ops::Range<usize> {
+        self.tokens.len() / PAGE_POSITIONS..end.div_ceil(PAGE_POSITIONS)
+    }
+
+    /// Pages for positions up to `end`, those that will be written being ours alone; returns what has to be copied.
+    ///
+    /// # Errors
+    /// [`EngineError::CacheFull`]; nothing has changed.
     pub(crate) fn prepare(
         &mut self,
         end: usize,
         pools: &mut [PagePool],
     ) -> Result<Vec<PageCopy>, EngineError> {
-        let first = self.tokens.len() / PAGE_POSITIONS;
-        let tiles = end.div_ceil(PAGE_POSITIONS);
-        for (table, pool) in self.tables.iter().zip(pools.iter()) {
-            let shared = table.get(first).is_some_and(|p| pool.is_shared(*p));
-            let needed = tiles.saturating_sub(table.len()) + usize::from(shared);
-            if needed > pool.free() {
-                return Err(EngineError::CacheFull {
-                    used: pool.total() - pool.free(),
-                    total: pool.total(),
-                });
-            }
-        }
+        check_room(&[(&*self, end)], pools)?;
+        let written = self.written(end);
         let mut copies = Vec::new();
         for (group, (table, pool)) in self.tables.iter_mut().zip(pools).enumerate() {
-            if let Some(page) = table.get_mut(first)
-                && pool.is_shared(*page)
-                && let Some(own) = pool.take()
-            {
+            let existing = written.start.min(table.len())..written.end.min(table.len());
+            for page in &mut table[existing] {
+                if !pool.is_shared(*page) {
+                    continue;
+                }
+                let own = pool.take().ok_or_else(|| full(pool))?;
                 copies.push(PageCopy {
                     group,
                     from: *page,
@@ -63,11 +67,21 @@ impl Sequence {
                 pool.release(*page);
                 *page = own;
             }
-            while table.len() < tiles {
-                table.extend(pool.take());
+            while table.len() < written.end {
+                table.push(pool.take().ok_or_else(|| full(pool))?);
             }
         }
         Ok(copies)
+    }
+
+    /// Gives back pages beyond those that the tokens need, which a run that failed has left.
+    pub(crate) fn trim(&mut self, pools: &mut [PagePool]) {
+        let needed = self.tokens.len().div_ceil(PAGE_POSITIONS);
+        for (table, pool) in self.tables.iter_mut().zip(pools) {
+            for page in table.drain(needed.min(table.len())..) {
+                pool.release(page);
+            }
+        }
     }
 
     /// Gives back pages that no later position can see.
@@ -104,23 +118,15 @@ impl Sequence {
                 return Err(EngineError::WindowPassed { position: len });
             }
         }
-        for (table, pool) in self.tables.iter_mut().zip(pools) {
-            for page in table.drain(len.div_ceil(PAGE_POSITIONS).min(table.len())..) {
-                pool.release(page);
-            }
-        }
         self.tokens.truncate(len);
+        self.trim(pools);
         Ok(())
     }
 
     /// Gives back everything.
     pub(crate) fn clear(&mut self, pools: &mut [PagePool]) {
-        for (table, pool) in self.tables.iter_mut().zip(pools) {
-            for page in table.drain(..) {
-                pool.release(page);
-            }
-        }
         self.tokens.clear();
+        self.trim(pools);
     }
 
     /// A copy that shares all pages.
@@ -131,6 +137,45 @@ impl Sequence {
             }
         }
         self.clone()
+    }
+}
+
+/// Whether all of these sequences can grow to these lengths together: new pages, and copies of shared ones that are written. What
+/// sliding windows give back on the way is not counted.
+///
+/// # Errors
+/// [`EngineError::CacheFull`].
+pub(crate) fn check_room(
+    growths: &[(&Sequence, usize)],
+    pools: &[PagePool],
+) -> Result<(), EngineError> {
+    for (group, pool) in pools.iter().enumerate() {
+        let mut needed = 0;
+        // Of holders that all write, the last one need not copy.
+        let mut left: BTreeMap<PageId, u32> = BTreeMap::new();
+        for (sequence, end) in growths {
+            let (table, written) = (&sequence.tables[group], sequence.written(*end));
+            needed += written.end.saturating_sub(table.len());
+            let existing = written.start.min(table.len())..written.end.min(table.len());
+            for page in &table[existing] {
+                let holders = left.entry(*page).or_insert_with(|| pool.holders(*page));
+                if *holders > 1 {
+                    *holders -= 1;
+                    needed += 1;
+                }
+            }
+        }
+        if needed > pool.free() {
+            return Err(full(pool));
+        }
+    }
+    Ok(())
+}
+
+fn full(pool: &PagePool) -> EngineError {
+    EngineError::CacheFull {
+        used: pool.total() - pool.free(),
+        total: pool.total(),
     }
 }
 
@@ -167,6 +212,37 @@ mod tests {
         a.clear(&mut pools);
         b.clear(&mut pools);
         assert_eq!(pools[0].free(), 6);
+    }
+
+    #[test]
+    fn pages_that_a_failed_run_has_left_are_copied_before_they_are_written_or_given_back() {
+        let mut pools = pools();
+        let mut a = Sequence::new(2);
+        a.prepare(100, &mut pools).unwrap();
+        let mut b = a.fork(&mut pools);
+        let copies = b.prepare(100, &mut pools).unwrap();
+        assert_eq!(copies.len(), 4, "two pages of two groups");
+        assert!(a.tables[0].iter().all(|page| !b.tables[0].contains(page)));
+        a.trim(&mut pools);
+        b.trim(&mut pools);
+        assert_eq!((pools[0].free(), pools[1].free()), (6, 6));
+    }
+
+    #[test]
+    fn room_is_counted_for_all_sequences_together() {
+        let mut pools = pools();
+        let mut a = Sequence::new(2);
+        advance(&mut a, 100, &mut pools);
+        let b = a.fork(&mut pools);
+        // Two pages are held; two writers of a shared one need one copy.
+        for (a_end, b_end, fits) in [(192, 256, true), (193, 256, false)] {
+            let room = check_room(&[(&a, a_end), (&b, b_end)], &pools);
+            assert_eq!(room.is_ok(), fits, "{a_end}, {b_end}");
+        }
+        // One writer of a shared page needs its copy.
+        for (end, fits) in [(320, true), (321, false)] {
+            assert_eq!(check_room(&[(&a, end)], &pools).is_ok(), fits, "{end}");
+        }
     }
 
     #[test]

@@ -240,6 +240,7 @@ fn rope(width: usize, order: RopeOrder, scaling: RopeScaling) -> Rope {
         base: 1000.0,
         scaling,
         factors: None,
+        magnitude: 1.25,
     }
 }
 
@@ -271,6 +272,7 @@ fn attention(cases: &mut Vec<Case>) -> Result<(), GraphError> {
                 base: 500.0,
                 scaling: RopeScaling::None,
                 factors: None,
+                magnitude: 1.0,
             };
             let (q, k) = (g.rope(q, &rope)?, g.rope(k, &rope)?);
             let cache = CacheLayer {

@@ -195,13 +195,20 @@ impl HyperParameters {
         factors: Option<Vector>,
     ) -> Result<Rope, ModelError> {
         let base = keys.nonzero_float("rope.freq_base")?.unwrap_or(10_000.0);
+        let scaling = self.rope_scaling(keys)?;
+        let magnitude = match scaling {
+            // YaRN has the factor among its own parameters.
+            RopeScaling::Yarn { .. } => 1.0,
+            _ => attn_factor(keys)?,
+        };
         Ok(Rope {
             head_dim: self.key_length,
             dims: self.rope_dims,
             order,
             base,
-            scaling: self.rope_scaling(keys)?,
+            scaling,
             factors,
+            magnitude,
         })
     }
 
@@ -226,9 +233,7 @@ impl HyperParameters {
                     .float("rope.scaling.yarn_ext_factor")?
                     .filter(|x| *x >= 0.0)
                     .unwrap_or(1.0),
-                attn_factor: keys
-                    .nonzero_float("rope.scaling.attn_factor")?
-                    .unwrap_or(1.0),
+                attn_factor: attn_factor(keys)?,
                 beta_fast: keys
                     .nonzero_float("rope.scaling.yarn_beta_fast")?
                     .unwrap_or(32.0),
@@ -245,4 +250,10 @@ impl HyperParameters {
             }
         })
     }
+}
+
+/// Factor on rotated queries and keys, which holds for every type of scaling.
+fn attn_factor(keys: &Keys<'_>) -> Result<f32, ModelError> {
+    let factor = keys.nonzero_float("rope.scaling.attn_factor")?;
+    Ok(factor.unwrap_or(1.0))
 }

@@ -116,7 +116,7 @@ fn rope_table(rope: &Rope) -> Result<RopeTable, BackendError> {
         base: rope.base,
         scaling: rope.scaling,
         factors: rope.factors.as_ref().map(|f| &f.data[..rope.dims / 2]),
-        magnitude: 1.0,
+        magnitude: rope.magnitude,
     };
     RopeTable::new(&params).map_err(|e| unsupported("rope", e.to_string()))
 }
@@ -340,6 +340,7 @@ impl Compiler<'_> {
             r.dims == rope.dims
                 && r.base == rope.base
                 && r.scaling == rope.scaling
+                && r.magnitude == rope.magnitude
                 && factors(r) == factors(rope)
         };
         if let Some((_, buffer)) = self.angles.iter().find(|(r, _)| same(r)) {

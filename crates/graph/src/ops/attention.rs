@@ -28,6 +28,12 @@ impl Attention {
                 reason: format!("{} heads over {} KV heads", self.heads, c.kv_heads),
             });
         }
+        if c.reach == Reach::Window(0) {
+            return Err(GraphError::Attribute {
+                op: "attention",
+                reason: "a window of 0 positions".to_owned(),
+            });
+        }
         for (name, found, expected) in [
             ("queries", q, self.heads * c.key_dim),
             ("keys", k, c.kv_heads * c.key_dim),

@@ -53,6 +53,8 @@ pub struct Rope {
     pub scaling: RopeScaling,
     /// `[dims / 2]`: each frequency is divided by its factor.
     pub factors: Option<Vector>,
+    /// Factor on the rotated elements, beside that of [`RopeScaling::Yarn`]; normally 1.
+    pub magnitude: f32,
 }
 
 impl Rope {
@@ -70,6 +72,9 @@ impl Rope {
         if !(self.base.is_finite() && self.base > 0.0) {
             return fail(format!("base frequency {}", self.base));
         }
+        if !self.magnitude.is_finite() {
+            return fail(format!("magnitude {}", self.magnitude));
+        }
         match &self.factors {
             Some(f) if f.len() < self.dims / 2 => Err(GraphError::Features {
                 op: "rope",
@@ -81,7 +86,7 @@ impl Rope {
         }
     }
 
-    /// Angle of pair `i` at `position`, and the factor on the rotated pair.
+    /// Angle of pair `i` at `position`, and the scaling's factor on the rotated pair.
     pub(crate) fn angle(&self, i: usize, position: u32) -> (f64, f64) {
         let n = self.dims as f64;
         let base = f64::from(self.base);
@@ -127,6 +132,7 @@ impl Rope {
                     RopeOrder::Neox => (i, i + self.dims / 2),
                 };
                 let (angle, magnitude) = self.angle(i, position);
+                let magnitude = magnitude * f64::from(self.magnitude);
                 let (sin, cos) = angle.sin_cos();
                 let (x0, x1) = (head[a], head[b]);
                 head[a] = (x0 * cos - x1 * sin) * magnitude;

@@ -22,7 +22,7 @@ pub(super) const ARCHITECTURE: Architecture = Architecture {
     build,
 };
 
-/// Every sixth layer sees the whole context, unless the file says otherwise.
+/// Every sixth layer sees the whole context, unless the file says otherwise; a pattern of 0 says nothing.
 const DEFAULT_PATTERN: usize = 6;
 /// Layers of the 27B model, whose attention scale follows from the width and not from the head.
 const LAYERS_27B: usize = 62;
@@ -116,7 +116,11 @@ fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
         LAYERS_27B => 1.0 / ((width / hyper.head_count[0]) as f32).sqrt(),
         _ => attention_scale(model)?,
     };
-    let local_layers = local_layers(model)?;
+    let window = model.keys().size("attention.sliding_window")?;
+    let local_layers = match window {
+        Some(_) => local_layers(model)?,
+        None => vec![false; layers],
+    };
     let global = hyper.rope(&model.keys(), RopeOrder::Neox, None)?;
     let local_base = model
         .keys()
@@ -127,10 +131,7 @@ fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
         scaling: RopeScaling::None,
         ..global.clone()
     };
-    let window = model
-        .keys()
-        .size("attention.sliding_window")?
-        .map_or(Reach::Full, |n| Reach::Window(n as u32));
+    let window = window.map_or(Reach::Full, |n| Reach::Window(n as u32));
     let feed_forward = GatedFeedForward {
         kind: ActivationKind::GeluTanh,
         factors: true,
@@ -175,7 +176,7 @@ fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
     Ok(g.finish(logits))
 }
 
-/// Which layers look through the window: all but every n-th, or as an array says.
+/// Which layers look through the window, where there is one: all but every n-th, or as an array says.
 fn local_layers(model: &Loader<'_>) -> Result<Vec<bool>, ModelError> {
     const KEY: &str = "attention.sliding_window_pattern";
     let (keys, layers) = (model.keys(), model.hyper().block_count);
