@@ -202,6 +202,7 @@ fn quantize(run: &RunState<'_>, x: &[f32], out: Packed, row: usize) {
             scales,
             sums,
             scaled_sums,
+            // SAFETY: as above.
         } => unsafe {
             k.quantize_q8_block32(
                 x,
@@ -216,6 +217,7 @@ fn quantize(run: &RunState<'_>, x: &[f32], out: Packed, row: usize) {
             scales,
             sums16,
             sums32,
+            // SAFETY: as above.
         } => unsafe {
             k.quantize_q8_block256(
                 x,
@@ -248,6 +250,7 @@ pub(super) unsafe fn activations<'a>(
     // SAFETY (all calls): written by the caller's word, and the types are those that the compiler made the buffers of.
     match packed {
         Packed::F32(x) => Activations::F32 {
+            // SAFETY: see above.
             x: unsafe { all(run, x, &rows) },
             tokens,
             cols,
@@ -257,6 +260,7 @@ pub(super) unsafe fn activations<'a>(
             scales,
             sums,
             scaled_sums,
+            // SAFETY: see above.
         } => unsafe {
             Activations::Q8Block32 {
                 quants: all(run, quants, &rows),
@@ -272,6 +276,7 @@ pub(super) unsafe fn activations<'a>(
             scales,
             sums16,
             sums32,
+            // SAFETY: see above.
         } => unsafe {
             Activations::Q8Block256 {
                 quants: all(run, quants, &rows),
