@@ -26,6 +26,8 @@ pub(crate) enum SpanKind {
     SetStart,
     /// The place behind the value of a `set` tag, without length.
     SetEnd,
+    /// The same, where the target is an attribute.
+    SetAttributeEnd,
 }
 
 /// The name of the filter that [`bounded`] adds.
@@ -39,6 +41,9 @@ pub(crate) fn bounded(source: &str) -> String {
         match span.kind {
             SpanKind::SetStart => result.insert(span.range.start, '('),
             SpanKind::SetEnd => result.insert_str(span.range.start, &format!(")|{BOUNDED} ")),
+            SpanKind::SetAttributeEnd => {
+                result.insert_str(span.range.start, &format!(")|{BOUNDED}(true) "));
+            }
             _ => {}
         }
     }
@@ -233,7 +238,7 @@ impl<'a> Scanner<'a> {
     fn code(&mut self, close: &str) {
         self.at += 2;
         let first = if close == "%}" { self.first_word() } else { "" };
-        let mut assigned = false;
+        let (mut assigned, mut attribute) = (false, false);
         let mut depth = 0_usize;
         while let Some(&byte) = self.rest().as_bytes().first() {
             if depth == 0 && self.rest().starts_with(close) {
@@ -244,7 +249,11 @@ impl<'a> Scanner<'a> {
                         .is_some_and(|before| before.ends_with(['-', '+']));
                     let end = self.at - usize::from(dash);
                     self.spans.push(Span {
-                        kind: SpanKind::SetEnd,
+                        kind: if attribute {
+                            SpanKind::SetAttributeEnd
+                        } else {
+                            SpanKind::SetEnd
+                        },
                         range: end..end,
                     });
                 }
@@ -259,6 +268,7 @@ impl<'a> Scanner<'a> {
                     self.deepest = self.deepest.max(depth);
                 }
                 b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                b'.' if depth == 0 && first == "set" && !assigned => attribute = true,
                 b'=' if depth == 0 && first == "set" && !assigned => {
                     assigned = true;
                     self.spans.push(Span {

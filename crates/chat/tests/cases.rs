@@ -361,6 +361,22 @@ const PARTS: &[&str] = &[
 ];
 
 #[test]
+fn a_namespace_that_would_hold_itself_is_an_error() {
+    for source in [
+        "{% set a = namespace() %}{% set a.x = a %}{{ a }}",
+        "{% set a = namespace() %}{% set b = namespace() %}{% set a.x = a %}{% set b.x = b %}{{ a == b }}",
+        "{% set a = namespace() %}{% set a.x = [a] %}{{ a in [a] }}",
+        "{% set a = namespace() %}{% set a.x = {'q': a} %}{{ {'q': a} | string | length }}",
+        "{% set a = namespace() %}{% set b = [a] %}{% set a.x = b %}{{ a }}",
+    ] {
+        let error = render(source).unwrap_err().to_string();
+        assert!(error.contains("namespace"), "{source}: {error}");
+    }
+    let fine = "{% set a = namespace(n=0) %}{% for i in [1, 2] %}{% set a.n = a.n + i %}{% endfor %}{{ a.n }}";
+    assert_eq!(render(fine).unwrap(), "3");
+}
+
+#[test]
 fn random_templates_never_panic() {
     let texts = ["<|im_end|>", "<|im_start|>"].map(str::to_owned).to_vec();
     let tokens = SpecialTokens { texts, ..tokens() };

@@ -1,6 +1,7 @@
 //! Keeps the values of variables from nesting without end.
 //!
-//! A loop that sets `ns.x = [ns.x]` would build a list so deep that freeing it, which recurses, runs out of stack.
+//! A loop that sets `ns.x = [ns.x]` would build a list so deep that freeing it, which recurses, runs out of stack. A namespace that holds
+//! itself has no end at all; so no namespace may be inside of another value, nor be the value of an attribute.
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
@@ -9,7 +10,14 @@ use minijinja::{Error, ErrorKind, State, Value};
 const MAX_DEPTH: usize = 128;
 
 /// The value itself, unless it is nested too deeply. What is computed on demand becomes a list, so that such values do not pile up either.
-pub(super) fn bounded(state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
+pub(super) fn bounded(
+    state: &State<'_, '_>,
+    value: Value,
+    attribute: Option<bool>,
+) -> Result<Value, Error> {
+    if attribute == Some(true) {
+        refuse_namespace(&value)?;
+    }
     let lazy = match value.kind() {
         ValueKind::Seq | ValueKind::Iterable => {
             !value.is_tuple() && value.downcast_object_ref::<Vec<Value>>().is_none()
@@ -39,11 +47,21 @@ fn check(state: &State<'_, '_>, value: &Value, depth: usize) -> Result<(), Error
     // Shared parts are visited again and again; this ends it.
     state.consume_fuel(1 + value.len().unwrap_or(0) as u64 / 8)?;
     for item in value.try_iter()? {
-        if is_map {
-            check(state, &value.get_item(&item)?, depth)?;
-        } else {
-            check(state, &item, depth)?;
-        }
+        let part = if is_map { value.get_item(&item)? } else { item };
+        refuse_namespace(&part)?;
+        check(state, &part, depth)?;
+    }
+    Ok(())
+}
+
+/// Namespaces are the only values that change, and so the only ones that can come to hold themselves.
+fn refuse_namespace(value: &Value) -> Result<(), Error> {
+    let is_namespace = value
+        .as_object()
+        .is_some_and(|object| object.type_name().ends_with("::Namespace"));
+    if is_namespace {
+        let problem = "a namespace inside of another value; keep it in a variable of its own";
+        return Err(Error::new(ErrorKind::InvalidOperation, problem));
     }
     Ok(())
 }
