@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 /// Flag and long form.
-const LONG: [(&str, &str); 13] = [
+const LONG: [(&str, &str); 31] = [
     ("-ub", "--ubatch-size"),
     ("-ctk", "--cache-type-k"),
     ("-ctv", "--cache-type-v"),
@@ -17,6 +17,25 @@ const LONG: [(&str, &str); 13] = [
     ("-np", "--parallel"),
     ("-cnv", "--chat"),
     ("-no-cnv", "--raw"),
+    // Not here: in their long form they are refused by their whole name, and not taken for a short flag with a value.
+    ("-ngl", "--gpu-layers"),
+    ("-tb", "--threads-batch"),
+    ("-mli", "--multiline-input"),
+    ("-dev", "--device"),
+    ("-mg", "--main-gpu"),
+    ("-ts", "--tensor-split"),
+    ("-sm", "--split-mode"),
+    ("-ot", "--override-tensor"),
+    ("-lv", "--verbosity"),
+    ("-cmoe", "--cpu-moe"),
+    ("-nkvo", "--no-kv-offload"),
+    ("-mm", "--mmproj"),
+    ("-hff", "--hf-file"),
+    ("-hft", "--hf-token"),
+    ("-jf", "--json-schema-file"),
+    ("-bs", "--backend-sampling"),
+    ("-st", "--single-turn"),
+    ("-ptc", "--print-token-count"),
 ];
 
 /// Flags whose value is any text, which must stay as it is even where it looks like a flag.

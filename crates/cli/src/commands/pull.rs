@@ -1,6 +1,6 @@
 //! `puna pull`: fetches a model into the cache folder.
 
-use crate::{models, output::Output};
+use crate::{failure::usage_error, models, output::Output};
 use anyhow::Result;
 use puna::hub::Freshness;
 use serde_json::json;
@@ -20,6 +20,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.model.as_ref().is_some_and(|name| name.is_empty()) {
+        return Err(usage_error("the name of the model is empty"));
+    }
     let name = args.model.clone().unwrap_or_default();
     let path = models::find(&name, args.latest.then_some(Freshness::Latest))?;
     let mut output = Output::new();

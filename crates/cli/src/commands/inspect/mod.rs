@@ -9,6 +9,7 @@ mod tensors;
 
 use crate::{
     args::{CacheArgs, ModelArgs, positive},
+    failure::usage_error,
     models,
     output::Output,
     shown,
@@ -50,6 +51,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let path = match &args.path {
+        Some(name) if name.is_empty() => {
+            return Err(usage_error("the name of the model is empty"));
+        }
         Some(name) => models::find(name, None)?,
         None => args.model.path()?,
     };
