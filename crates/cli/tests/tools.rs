@@ -416,3 +416,24 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
+
+#[test]
+fn b045_eval_of_a_model_with_a_scale_that_is_no_number_fails_and_says_what_to_do() {
+    let tiny = Tiny::new(Kind::Base);
+    let mut bytes = std::fs::read(&tiny.model).unwrap();
+    // The last block of the last tensor: a 16-bit scale, then 32 bytes.
+    let scale = bytes.len() - 34;
+    bytes[scale..scale + 2].copy_from_slice(&0x7e00u16.to_le_bytes());
+    let damaged = tiny.path("damaged.gguf");
+    std::fs::write(&damaged, bytes).unwrap();
+    let error = failure(&tiny.run(&damaged, "eval --tokens 1,2", &[], &[]), 1);
+    assert!(
+        error.contains("not numbers") && error.contains("--check-tensors"),
+        "{error}"
+    );
+    let error = failure(
+        &tiny.run(&damaged, "eval --tokens 1,2 --check-tensors", &[], &[]),
+        1,
+    );
+    assert!(error.contains("blk.1.ffn_down.weight"), "{error}");
+}

@@ -65,6 +65,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             return;
         }
         let mut take = || -> Result<()> {
+            if row.iter().any(|x| x.is_nan()) {
+                anyhow::bail!(
+                    "position {position}: the logits are not numbers; the file is damaged or badly quantized, \
+                     and --check-tensors names the tensor"
+                );
+            }
             if let Some(npy) = &mut npy {
                 npy.row(row)?;
             }
