@@ -9,8 +9,8 @@
 )]
 
 use puna_cpu::kernels::Set;
-use puna_cpu::kernels::linear::{Activations, PANEL_ROWS, Panel, PanelFn, panel_fn};
-use puna_quant::{ActivationKind, ElementType};
+use puna_cpu::kernels::linear::{Activations, MOST_ROWS, Panel, PanelFn, panel_fn};
+use puna_quant::{ActivationBuffer, ActivationKind, ActivationRow, ElementType, Q8Row};
 
 const TYPES: [ElementType; 13] = [
     ElementType::Q4_K,
@@ -32,73 +32,19 @@ const COLS: usize = 1536;
 /// Larger than the caches that one core may fill.
 const MATRIX_BYTES: usize = 192 << 20;
 
-struct Input {
-    kind: ActivationKind,
-    quants: Vec<i8>,
-    scales: Vec<f32>,
-    sums: Vec<i32>,
-    scaled_sums: Vec<f32>,
-    sums16: Vec<i16>,
-    sums32: Vec<i16>,
-}
-
-impl Input {
-    fn new(kind: ActivationKind, tokens: usize) -> Self {
-        let n = tokens * COLS;
-        let x: Vec<f32> = (0..n)
-            .map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 100.0)
-            .collect();
-        let mut this = Self {
-            kind,
-            quants: vec![0; n],
-            scales: vec![0.0; n / kind.block_len()],
-            sums: vec![0; n / 32],
-            scaled_sums: vec![0.0; n / 32],
-            sums16: vec![0; n / 16],
-            sums32: vec![0; n / 32],
-        };
-        if kind == ActivationKind::Q8Block32 {
-            puna_quant::quantize_q8_block32(
-                &x,
-                &mut this.quants,
-                &mut this.scales,
-                &mut this.sums,
-                &mut this.scaled_sums,
-            )
-        } else {
-            puna_quant::quantize_q8_block256(
-                &x,
-                &mut this.quants,
-                &mut this.scales,
-                &mut this.sums16,
-                &mut this.sums32,
-            )
-        }
-        .expect("lengths fit");
-        this
-    }
-
-    fn first(&self, tokens: usize) -> Activations<'_> {
-        let n = tokens * COLS;
-        if self.kind == ActivationKind::Q8Block32 {
-            Activations::Q8Block32 {
-                quants: &self.quants[..n],
-                scales: &self.scales[..n / 32],
-                sums: &self.sums[..n / 32],
-                scaled_sums: &self.scaled_sums[..n / 32],
-                tokens,
-                cols: COLS,
-            }
-        } else {
-            Activations::Q8Block256 {
-                quants: &self.quants[..n],
-                scales: &self.scales[..n / 256],
-                sums16: &self.sums16[..n / 16],
-                sums32: &self.sums32[..n / 32],
-                tokens,
-                cols: COLS,
-            }
-        }
+/// The first `tokens` rows of quantized activations.
+fn first<'a>(kind: ActivationKind, row: &Q8Row<'a>, tokens: usize) -> Activations<'a> {
+    let n = tokens * COLS;
+    Activations::Q8 {
+        kind,
+        parts: Q8Row {
+            quants: &row.quants[..n],
+            scales: &row.scales[..n / kind.block_len()],
+            offsets: &row.offsets[..n / kind.offset_len()],
+            sums: &row.sums[..n / 32],
+        },
+        tokens,
+        cols: COLS,
     }
 }
 
@@ -141,11 +87,11 @@ fn multiply(
     x: &Activations<'_>,
     out: &mut [f32],
 ) {
-    for at in (0..matrix.len()).step_by(row_bytes * PANEL_ROWS) {
+    for at in (0..matrix.len()).step_by(row_bytes * MOST_ROWS) {
         let panel = Panel {
             bytes: &matrix[at..],
             row_bytes,
-            rows: PANEL_ROWS,
+            rows: MOST_ROWS,
             cols: COLS,
         };
         // SAFETY: `main` only offers sets that the CPU has.
@@ -247,9 +193,16 @@ fn line(set: Set, ty: ElementType, matrix: &[u8]) {
     } else {
         matrix
     };
-    let input = Input::new(codec.activation(), 512);
-    let mut out = vec![0.0; 512 * PANEL_ROWS];
-    let panel_bytes = row_bytes * PANEL_ROWS;
+    let kind = codec.activation();
+    let x: Vec<f32> = (0..512 * COLS)
+        .map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 100.0)
+        .collect();
+    let input = ActivationBuffer::new(kind, &x).expect("whole blocks");
+    let (ActivationRow::Q8Block32(input) | ActivationRow::Q8Block256(input)) = input.row() else {
+        return;
+    };
+    let mut out = vec![0.0; 512 * MOST_ROWS];
+    let panel_bytes = row_bytes * MOST_ROWS;
     // Long enough for prefetches to count, short enough to fit between disturbances.
     let piece = (8 << 20) / panel_bytes * panel_bytes;
     let plain = fastest(matrix, piece, |piece| {
@@ -257,7 +210,7 @@ fn line(set: Set, ty: ElementType, matrix: &[u8]) {
     });
     let mut line = format!("{set:?} {ty:?}:");
     for tokens in TOKENS {
-        let x = input.first(tokens);
+        let x = first(kind, &input, tokens);
         // From memory up to 16 tokens, then from the second cache.
         let speed = if tokens <= 16 {
             fastest(

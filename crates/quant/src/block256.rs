@@ -3,7 +3,7 @@
 //! A super-block is cut into `S` sub-blocks, 8 of 32 weights or 16 of 16, each with an integer scale of its own.
 
 use crate::codec::{blocks, expect, wrong_activation};
-use crate::{ActivationKind, ActivationRow, ElementType, Q8Block256Row, QuantError};
+use crate::{ActivationKind, ActivationRow, ElementType, Q8Row, QuantError};
 
 /// An unpacked super-block: weight `i` of sub-block `j` is `scale * sub_scales[j] * weights[i]`.
 #[derive(Debug, Clone, Copy)]
@@ -31,28 +31,15 @@ pub struct Affine<const S: usize> {
     pub weights: [i8; 256],
 }
 
-/// The exact sum over sub-blocks of scale times dot product; below 2^28 for every type.
+/// The exact dot product of a sub-block; at most 32 * 128 * 127 in magnitude, so that it is an `f32` as well.
 #[inline(always)]
-fn scaled_dot<const S: usize>(
-    weights: &[i8; 256],
-    quants: &[i8; 256],
-    scale: impl Fn(usize) -> i32,
-) -> i32 {
-    let len = 256 / S;
-    let mut isum = 0;
-    for (j, (weights, quants)) in weights
-        .chunks_exact(len)
-        .zip(quants.chunks_exact(len))
-        .enumerate()
-    {
-        let sum: i32 = weights
-            .iter()
-            .zip(quants)
-            .map(|(&w, &q)| i32::from(w) * i32::from(q))
-            .sum();
-        isum += scale(j) * sum;
-    }
-    isum
+fn integer_dot(weights: &[i8], quants: &[i8]) -> f32 {
+    let sum: i32 = weights
+        .iter()
+        .zip(quants)
+        .map(|(&w, &q)| i32::from(w) * i32::from(q))
+        .sum();
+    sum as f32
 }
 
 /// Decodes: `(scale * sub_scale) * weight`, each product rounded.
@@ -111,7 +98,7 @@ pub(crate) fn dequantize_affine<const B: usize, const S: usize>(
 }
 
 /// Row and activations, checked to belong together: super-blocks, and for each its quants.
-type Pair<'a, const B: usize> = (&'a [[u8; B]], &'a [[i8; 256]], Q8Block256Row<'a>);
+type Pair<'a, const B: usize> = (&'a [[u8; B]], &'a [[i8; 256]], Q8Row<'a>);
 
 #[inline(always)]
 fn pair<'a, const B: usize>(
@@ -130,17 +117,22 @@ fn pair<'a, const B: usize>(
     let n = rows.len();
     expect(element_type, "activation quants", x.quants.len(), n * 256)?;
     expect(element_type, "activation scales", x.scales.len(), n)?;
-    expect(
-        element_type,
-        "activation sums of 16",
-        x.sums16.len(),
-        n * 16,
-    )?;
-    expect(element_type, "activation sums of 32", x.sums32.len(), n * 8)?;
+    expect(element_type, "activation sums", x.sums.len(), n * 8)?;
     Ok((rows, x.quants.as_chunks().0, x))
 }
 
-/// Per super-block, ascending: `acc = fma(scale * x_scale, isum, acc)`.
+/// The sub-block that comes `k`th in sums. Those of 32 ascend; those of 16 come as the packed halves of super-blocks yield them: first the
+/// even ones of a half, then the odd ones.
+pub const fn sub_block_at(sub_blocks: usize, k: usize) -> usize {
+    if sub_blocks == 16 {
+        k / 8 * 8 + k % 4 * 2 + k % 8 / 4
+    } else {
+        k
+    }
+}
+
+/// Per super-block, ascending: `acc = fma(part, x_scale, acc)`, where `part` begins at 0 and takes
+/// `part = fma(scale * sub_scale, dot, part)` from each sub-block in the order of [`sub_block_at`].
 #[inline(always)]
 pub(crate) fn dot_symmetric<const B: usize, const S: usize>(
     element_type: ElementType,
@@ -149,16 +141,25 @@ pub(crate) fn dot_symmetric<const B: usize, const S: usize>(
     unpack: impl Fn(&[u8; B]) -> Symmetric<S>,
 ) -> Result<f32, QuantError> {
     let (rows, quants, x) = pair(element_type, row, x)?;
+    let len = 256 / S;
     let mut acc = 0.0f32;
     for ((block, quants), x_scale) in rows.iter().zip(quants).zip(x.scales) {
         let block = unpack(block);
-        let isum = scaled_dot::<S>(&block.weights, quants, |j| i32::from(block.sub_scales[j]));
-        acc = (block.scale * x_scale).mul_add(isum as f32, acc);
+        let mut part = 0.0f32;
+        for k in 0..S {
+            let j = sub_block_at(S, k);
+            let columns = j * len..(j + 1) * len;
+            let scale = block.scale * f32::from(block.sub_scales[j]);
+            let dot = integer_dot(&block.weights[columns.clone()], &quants[columns]);
+            part = scale.mul_add(dot, part);
+        }
+        acc = part.mul_add(*x_scale, acc);
     }
     Ok(acc)
 }
 
-/// Per super-block, ascending: `acc = fma(scale * x_scale, isum, acc)`, then `acc = fma(-(min_scale * x_scale), imin, acc)`.
+/// As [`dot_symmetric`], each sub-block adding `part = fma(-(min_scale * sub_min), sum, part)` after its dot product, where `sum` is that of
+/// its quants.
 #[inline(always)]
 pub(crate) fn dot_affine<const B: usize, const S: usize>(
     element_type: ElementType,
@@ -167,21 +168,22 @@ pub(crate) fn dot_affine<const B: usize, const S: usize>(
     unpack: impl Fn(&[u8; B]) -> Affine<S>,
 ) -> Result<f32, QuantError> {
     let (rows, quants, x) = pair(element_type, row, x)?;
-    let sums = if S == 8 { x.sums32 } else { x.sums16 };
-    let sums = sums.as_chunks::<S>().0;
+    let len = 256 / S;
     let mut acc = 0.0f32;
-    let x_parts = quants.iter().zip(x.scales).zip(sums);
-    for (block, ((quants, x_scale), sums)) in rows.iter().zip(x_parts) {
+    for ((block, quants), x_scale) in rows.iter().zip(quants).zip(x.scales) {
         let block = unpack(block);
-        let isum = scaled_dot::<S>(&block.weights, quants, |j| i32::from(block.sub_scales[j]));
-        let imin: i32 = block
-            .sub_mins
-            .iter()
-            .zip(sums)
-            .map(|(&m, &s)| i32::from(m) * i32::from(s))
-            .sum();
-        acc = (block.scale * x_scale).mul_add(isum as f32, acc);
-        acc = (-(block.min_scale * x_scale)).mul_add(imin as f32, acc);
+        let mut part = 0.0f32;
+        for k in 0..S {
+            let j = sub_block_at(S, k);
+            let quants = &quants[j * len..(j + 1) * len];
+            let scale = block.scale * f32::from(block.sub_scales[j]);
+            let minimum = block.min_scale * f32::from(block.sub_mins[j]);
+            let dot = integer_dot(&block.weights[j * len..(j + 1) * len], quants);
+            let sum: i32 = quants.iter().map(|&q| i32::from(q)).sum();
+            part = scale.mul_add(dot, part);
+            part = (-minimum).mul_add(sum as f32, part);
+        }
+        acc = part.mul_add(*x_scale, acc);
     }
     Ok(acc)
 }

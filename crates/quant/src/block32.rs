@@ -1,7 +1,7 @@
 //! What the types with blocks of 32 weights have in common: a type says how a block unpacks to integers, the rest is here.
 
 use crate::codec::{blocks, expect, wrong_activation};
-use crate::{ActivationKind, ActivationRow, ElementType, Q8Block32Row, QuantError};
+use crate::{ActivationKind, ActivationRow, ElementType, Q8Row, QuantError};
 
 /// An unpacked block: weight `i` is `scale * weights[i]`.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +101,7 @@ pub(crate) fn dequantize_affine<const B: usize>(
 }
 
 /// Row and activations, checked to belong together: blocks, and for each its quants.
-type Pair<'a, const B: usize> = (&'a [[u8; B]], &'a [[i8; 32]], Q8Block32Row<'a>);
+type Pair<'a, const B: usize> = (&'a [[u8; B]], &'a [[i8; 32]], Q8Row<'a>);
 
 #[inline(always)]
 fn pair<'a, const B: usize>(
@@ -120,12 +120,7 @@ fn pair<'a, const B: usize>(
     let n = rows.len();
     expect(element_type, "activation quants", x.quants.len(), n * 32)?;
     expect(element_type, "activation scales", x.scales.len(), n)?;
-    expect(
-        element_type,
-        "activation scaled sums",
-        x.scaled_sums.len(),
-        n,
-    )?;
+    expect(element_type, "activation sums", x.sums.len(), n)?;
     Ok((rows, x.quants.as_chunks().0, x))
 }
 
@@ -147,7 +142,7 @@ pub(crate) fn dot_symmetric<const B: usize>(
     Ok(acc)
 }
 
-/// Per block, ascending: `acc = fma(scale * x_scale, isum, acc)`, then `acc = fma(minimum, x_scaled_sum, acc)`.
+/// Per block, ascending: `acc = fma(scale * x_scale, isum, acc)`, then `acc = fma(minimum, x_sum, acc)`.
 #[inline(always)]
 pub(crate) fn dot_affine<const B: usize>(
     element_type: ElementType,
@@ -157,8 +152,8 @@ pub(crate) fn dot_affine<const B: usize>(
 ) -> Result<f32, QuantError> {
     let (rows, quants, x) = pair(element_type, row, x)?;
     let mut acc = 0.0f32;
-    let x_scales = x.scales.iter().zip(x.scaled_sums);
-    for ((block, quants), (x_scale, x_scaled_sum)) in rows.iter().zip(quants).zip(x_scales) {
+    let x_scales = x.scales.iter().zip(x.sums);
+    for ((block, quants), (x_scale, x_sum)) in rows.iter().zip(quants).zip(x_scales) {
         let Affine {
             scale,
             minimum,
@@ -166,7 +161,7 @@ pub(crate) fn dot_affine<const B: usize>(
         } = unpack(block);
         let isum = integer_dot(&weights, quants);
         acc = (scale * x_scale).mul_add(isum as f32, acc);
-        acc = minimum.mul_add(*x_scaled_sum, acc);
+        acc = minimum.mul_add(*x_sum, acc);
     }
     Ok(acc)
 }

@@ -18,9 +18,10 @@ pub mod float;
 pub mod types;
 
 pub use activation::{
-    ActivationBuffer, ActivationKind, ActivationRow, Q8Block32Row, Q8Block256Row,
-    quantize_q8_block32, quantize_q8_block256,
+    ActivationBuffer, ActivationKind, ActivationRow, LARGEST_BLOCK, Q8Row, Q8RowMut,
+    SMALLEST_BLOCK, quantize_q8,
 };
+pub use block256::sub_block_at;
 pub use check::{ScaleField, ScaleKind, first_non_finite};
 pub use codec::{Codec, CodecVisitor, dequantize, dot, quantize};
 pub use element_type::ElementType;

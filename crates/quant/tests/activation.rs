@@ -1,8 +1,8 @@
 //! The activation quantizers against their definition.
 
 use puna_quant::{
-    ActivationBuffer, ActivationKind, ActivationRow, QuantError, quantize_q8_block32,
-    quantize_q8_block256,
+    ActivationBuffer, ActivationKind, ActivationRow, LARGEST_BLOCK, Q8Row, Q8RowMut, QuantError,
+    SMALLEST_BLOCK, quantize_q8,
 };
 
 /// Quants and scales of a row, by the definition and with the standard library's rounding.
@@ -11,10 +11,10 @@ fn by_definition(x: &[f32], n: usize) -> (Vec<i8>, Vec<f32>) {
     for block in x.chunks(n) {
         let amax = block.iter().fold(0.0f32, |a, v| a.max(v.abs()));
         let inverse = 127.0 / amax;
-        if block.iter().any(|v| !v.is_finite()) {
+        if block.iter().any(|v| v.is_nan()) || amax >= LARGEST_BLOCK {
             scales.push(f32::NAN);
             quants.extend(vec![0; n]);
-        } else if inverse.is_infinite() {
+        } else if amax < SMALLEST_BLOCK {
             scales.push(0.0);
             quants.extend(vec![0; n]);
         } else {
@@ -33,7 +33,9 @@ fn rows() -> Vec<Vec<f32>> {
         (state >> 8) as f32 / (1 << 24) as f32 - 0.5
     };
     let mut rows = Vec::new();
-    for size in [1.0, 1e-3, 1e30, 1e-30, 1e-36, 1e-38, 1e-44, 3e38] {
+    for size in [
+        1.0, 1e-3, 1e30, 1e31, 1e-18, 2e-18, 1e-30, 1e-38, 1e-44, 3e38,
+    ] {
         rows.push((0..512).map(|_| next() * size).collect::<Vec<_>>());
     }
     // Every tie: amax 127, so that the inverse is 1.
@@ -60,43 +62,39 @@ fn same(a: &[f32], b: &[f32]) -> bool {
             .all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
 }
 
+/// The row of a buffer that was quantized.
+fn row(buffer: &ActivationBuffer) -> Q8Row<'_> {
+    match buffer.row() {
+        ActivationRow::Q8Block32(row) | ActivationRow::Q8Block256(row) => row,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn quants_scales_and_sums_are_those_of_the_definition() {
-    for (i, x) in rows().iter().enumerate() {
-        let buffer = ActivationBuffer::new(ActivationKind::Q8Block32, x).unwrap();
-        let ActivationRow::Q8Block32(row) = buffer.row() else {
-            panic!("{:?}", buffer.row());
-        };
-        let (quants, scales) = by_definition(x, 32);
-        let sums: Vec<i32> = quants
-            .chunks(32)
-            .map(|q| q.iter().map(|&q| i32::from(q)).sum())
-            .collect();
-        let scaled: Vec<f32> = scales
-            .iter()
-            .zip(&sums)
-            .map(|(d, &s)| d * s as f32)
-            .collect();
-        assert_eq!(row.quants, quants, "row {i}");
-        assert!(same(row.scales, &scales), "row {i}: {:?}", row.scales);
-        assert_eq!(row.sums, sums, "row {i}");
-        assert!(same(row.scaled_sums, &scaled), "row {i}");
-
-        let buffer = ActivationBuffer::new(ActivationKind::Q8Block256, x).unwrap();
-        let ActivationRow::Q8Block256(row) = buffer.row() else {
-            panic!("{:?}", buffer.row());
-        };
-        let (quants, scales) = by_definition(x, 256);
-        let sums = |n| -> Vec<i16> {
-            quants
-                .chunks(n)
-                .map(|q| q.iter().map(|&q| i16::from(q)).sum())
-                .collect()
-        };
-        assert_eq!(row.quants, quants, "row {i}");
-        assert!(same(row.scales, &scales), "row {i}: {:?}", row.scales);
-        assert_eq!(row.sums16, sums(16), "row {i}");
-        assert_eq!(row.sums32, sums(32), "row {i}");
+    for (kind, n, part) in [
+        (ActivationKind::Q8Block32, 32, 32),
+        (ActivationKind::Q8Block256, 256, 16),
+    ] {
+        for (i, x) in rows().iter().enumerate() {
+            let buffer = ActivationBuffer::new(kind, x).unwrap();
+            let row = row(&buffer);
+            let (quants, scales) = by_definition(x, n);
+            let sums = |n| -> Vec<i32> {
+                quants
+                    .chunks(n)
+                    .map(|q| q.iter().map(|&q| i32::from(q)).sum())
+                    .collect()
+            };
+            let offsets: Vec<i32> = sums(part).iter().map(|s| -128 * s).collect();
+            let factors = scales.iter().map(|&d| if n == 32 { d } else { 1.0 });
+            let factors = factors.flat_map(|d| vec![d; n / 32]);
+            let products: Vec<f32> = factors.zip(sums(32)).map(|(d, s)| d * s as f32).collect();
+            assert_eq!(row.quants, quants, "row {i}");
+            assert!(same(row.scales, &scales), "row {i}: {:?}", row.scales);
+            assert_eq!(row.offsets, offsets, "row {i}");
+            assert!(same(row.sums, &products), "row {i}");
+        }
     }
 }
 
@@ -105,52 +103,38 @@ fn a_block_that_is_no_number_does_not_touch_its_neighbours() {
     let mut x = vec![1.0f32; 96];
     x[40] = f32::INFINITY;
     let buffer = ActivationBuffer::new(ActivationKind::Q8Block32, &x).unwrap();
-    let ActivationRow::Q8Block32(row) = buffer.row() else {
-        panic!("{:?}", buffer.row());
-    };
+    let row = row(&buffer);
     assert_eq!((row.scales[0], row.scales[2]), (1.0 / 127.0, 1.0 / 127.0));
-    assert!(row.scales[1].is_nan() && row.scaled_sums[1].is_nan());
+    assert!(row.scales[1].is_nan() && row.sums[1].is_nan());
     assert_eq!(row.quants[32..64], [0; 32]);
-    assert_eq!(row.sums, [127 * 32, 0, 127 * 32]);
+    assert_eq!(row.offsets, [-128 * 127 * 32, 0, -128 * 127 * 32]);
 }
 
 #[test]
 fn buffers_of_the_wrong_length_are_errors() {
     let x = [1.0f32; 512];
-    let found = |result: Result<(), QuantError>| match result {
-        Err(QuantError::ActivationLength { what, .. }) => what,
-        other => panic!("{other:?}"),
-    };
-    for (cols, quants, scales, sums, scaled_sums, what) in [
-        (33, 32, 1, 1, 1, "input"),
-        (64, 63, 2, 2, 2, "quants"),
-        (64, 64, 1, 2, 2, "scales"),
-        (64, 64, 2, 3, 2, "sums"),
-        (64, 64, 2, 2, 1, "scaled sums"),
+    let (small, large) = (ActivationKind::Q8Block32, ActivationKind::Q8Block256);
+    for (kind, cols, quants, scales, offsets, sums, expected) in [
+        (small, 33, 32, 1, 1, 1, "input"),
+        (small, 64, 63, 2, 2, 2, "quants"),
+        (small, 64, 64, 1, 2, 2, "scales"),
+        (small, 64, 64, 2, 3, 2, "offsets"),
+        (small, 64, 64, 2, 2, 1, "sums"),
+        (large, 255, 0, 0, 0, 0, "input"),
+        (large, 256, 255, 1, 16, 8, "quants"),
+        (large, 256, 256, 2, 16, 8, "scales"),
+        (large, 256, 256, 1, 15, 8, "offsets"),
+        (large, 256, 256, 1, 16, 16, "sums"),
     ] {
-        let result = quantize_q8_block32(
-            &x[..cols],
-            &mut vec![0; quants],
-            &mut vec![0.0; scales],
-            &mut vec![0; sums],
-            &mut vec![0.0; scaled_sums],
-        );
-        assert_eq!(found(result), what);
-    }
-    for (cols, quants, scales, sums16, sums32, what) in [
-        (255, 0, 0, 0, 0, "input"),
-        (256, 255, 1, 16, 8, "quants"),
-        (256, 256, 2, 16, 8, "scales"),
-        (256, 256, 1, 15, 8, "sums of 16"),
-        (256, 256, 1, 16, 16, "sums of 32"),
-    ] {
-        let result = quantize_q8_block256(
-            &x[..cols],
-            &mut vec![0; quants],
-            &mut vec![0.0; scales],
-            &mut vec![0; sums16],
-            &mut vec![0; sums32],
-        );
-        assert_eq!(found(result), what);
+        let mut to = Q8RowMut {
+            quants: &mut vec![0; quants],
+            scales: &mut vec![0.0; scales],
+            offsets: &mut vec![0; offsets],
+            sums: &mut vec![0.0; sums],
+        };
+        match quantize_q8(kind, &x[..cols], &mut to) {
+            Err(QuantError::ActivationLength { what, .. }) => assert_eq!(what, expected),
+            other => panic!("{other:?}"),
+        }
     }
 }

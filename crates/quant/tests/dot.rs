@@ -2,8 +2,8 @@
 //! cases made by hand.
 
 use puna_quant::{
-    ActivationBuffer, ActivationKind, ActivationRow, Codec, ElementType, Q8Block32Row,
-    Q8Block256Row, QuantError, ScaleKind, dot, first_non_finite,
+    ActivationBuffer, ActivationKind, ActivationRow, Codec, ElementType, Q8Row, QuantError,
+    ScaleKind, dot, first_non_finite,
 };
 
 /// A small generator (xorshift), so that cases are the same everywhere.
@@ -107,28 +107,42 @@ fn dot_by_the_rule(codec: &dyn Codec, row: &[u8], x: &[f32]) -> f32 {
     let mut acc = 0.0f32;
     for (b, block) in cut(t, row).enumerate() {
         let quants = &quants[b * n..][..n];
-        let sum_with = |weights: &[f32]| -> i64 {
+        let sum_with = |weights: &[f32], at: usize| -> i64 {
             weights
                 .iter()
-                .zip(quants)
+                .zip(&quants[at..])
                 .map(|(&w, &q)| w as i64 * i64::from(q))
                 .sum()
         };
         let [d, m] = scales_of(codec, block);
-        let isum = sum_with(&decode(codec, &with_scales(codec, block, [1.0, 0.0])));
-        acc = (d * scales[b]).mul_add(isum as f32, acc);
-        match t {
-            ElementType::Q4_1 | ElementType::Q5_1 => {
-                let sum: i64 = quants.iter().map(|&q| i64::from(q)).sum();
+        let scaled = decode(codec, &with_scales(codec, block, [1.0, 0.0]));
+        if n == 32 {
+            acc = (d * scales[b]).mul_add(sum_with(&scaled, 0) as f32, acc);
+            if matches!(t, ElementType::Q4_1 | ElementType::Q5_1) {
+                let sum = sum_with(&[1.0; 32], 0);
                 acc = m.mul_add(scales[b] * sum as f32, acc);
             }
-            ElementType::Q2_K | ElementType::Q4_K | ElementType::Q5_K => {
-                // With scales 0 and -1, a weight decodes to its minimum.
-                let imin = sum_with(&decode(codec, &with_scales(codec, block, [0.0, -1.0])));
-                acc = (-(m * scales[b])).mul_add(imin as f32, acc);
-            }
-            _ => {}
+            continue;
         }
+        // With scales 0 and -1, a weight decodes to its minimum. Sub-block scales are inside of the integers here: all products are exact.
+        let minima = decode(codec, &with_scales(codec, block, [0.0, -1.0]));
+        let sub = match t {
+            ElementType::Q2_K | ElementType::Q3_K | ElementType::Q6_K => 16,
+            _ => 32,
+        };
+        let mut part = 0.0f32;
+        let order: Vec<usize> = if sub == 16 {
+            vec![0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15]
+        } else {
+            (0..8).collect()
+        };
+        for at in order.into_iter().map(|j| j * sub) {
+            part = d.mul_add(sum_with(&scaled[at..at + sub], at) as f32, part);
+            if matches!(t, ElementType::Q2_K | ElementType::Q4_K | ElementType::Q5_K) {
+                part = (-m).mul_add(sum_with(&minima[at..at + sub], at) as f32, part);
+            }
+        }
+        acc = part.mul_add(scales[b], acc);
     }
     acc
 }
@@ -226,11 +240,11 @@ fn blocks_are_added_in_ascending_order_with_one_rounding_each() {
     }
     let case = |x_scales: [f32; 3]| {
         let row = [1, 1, 1].map(|w| q8_0_block(1.0, &[w])).concat();
-        let x = Q8Block32Row {
+        let x = Q8Row {
             quants: &quants,
             scales: &x_scales,
-            sums: &[1; 3],
-            scaled_sums: &x_scales,
+            offsets: &[-128; 3],
+            sums: &x_scales,
         };
         dot(ElementType::Q8_0, &row, ActivationRow::Q8Block32(x)).unwrap()
     };
@@ -275,22 +289,22 @@ fn hand_made_blocks_give_hand_made_products() {
 
     let mut quants = vec![0i8; 256];
     (quants[0], quants[16], quants[224]) = (10, -3, -127);
-    let x32 = Q8Block32Row {
+    let x32 = Q8Row {
         quants: &quants[..32],
         scales: &[0.25],
-        sums: &[7],
-        scaled_sums: &[1.75],
+        offsets: &[7 * -128],
+        sums: &[1.75],
     };
     let product = dot(ElementType::Q4_0, &q4_0, ActivationRow::Q8Block32(x32)).unwrap();
     assert_eq!(product, 0.5 * 0.25 * (-8.0 * 10.0 + 7.0 * -3.0));
 
-    let mut sums32 = [0; 8];
-    (sums32[0], sums32[7]) = (7, -127);
-    let x256 = Q8Block256Row {
+    let mut sums = [0.0; 8];
+    (sums[0], sums[7]) = (7.0, -127.0);
+    let x256 = Q8Row {
         quants: &quants,
         scales: &[0.25],
-        sums16: &[0; 16],
-        sums32: &sums32,
+        offsets: &[0; 16],
+        sums: &sums,
     };
     let product = dot(ElementType::Q4_K, &q4_k, ActivationRow::Q8Block256(x256)).unwrap();
     let isum = 3 * 15 * 10 + 63 * 9 * -127;
@@ -379,8 +393,6 @@ fn random_bytes_of_every_type_and_length_never_panic() {
     let mut random = Random(0xfeed_f00d_dead_beef);
     // The most that integers can hold, to show that no sum overflows.
     let quants = [[i8::MIN; 1024], [i8::MAX; 1024]];
-    let sums16 = [[i16::MIN; 64], [i16::MAX; 64]];
-    let sums32 = [[i16::MIN; 32], [i16::MAX; 32]];
     for t in ElementType::ALL.iter().copied() {
         let Some(codec) = t.codec() else { continue };
         for round in 0..64 {
@@ -397,17 +409,17 @@ fn random_bytes_of_every_type_and_length_never_panic() {
             first_non_finite(t, &row);
             for i in 0..2 {
                 let x = match codec.activation() {
-                    ActivationKind::Q8Block32 => ActivationRow::Q8Block32(Q8Block32Row {
+                    ActivationKind::Q8Block32 => ActivationRow::Q8Block32(Q8Row {
                         quants: &quants[i],
                         scales: &[f32::MAX; 32],
-                        sums: &[i32::MIN; 32],
-                        scaled_sums: &[f32::INFINITY; 32],
+                        offsets: &[i32::MIN; 32],
+                        sums: &[f32::INFINITY; 32],
                     }),
-                    ActivationKind::Q8Block256 => ActivationRow::Q8Block256(Q8Block256Row {
+                    ActivationKind::Q8Block256 => ActivationRow::Q8Block256(Q8Row {
                         quants: &quants[i],
                         scales: &[f32::MAX; 4],
-                        sums16: &sums16[i],
-                        sums32: &sums32[i],
+                        offsets: &[i32::MIN; 64],
+                        sums: &[f32::INFINITY; 32],
                     }),
                     _ => ActivationRow::F32(&[f32::MAX; 1024]),
                 };

@@ -1,4 +1,4 @@
-//! Activations to 8-bit blocks, bit for bit as `puna_quant::quantize_q8_block32` and `quantize_q8_block256` do it.
+//! Activations to 8-bit blocks, bit for bit as [`puna_quant::quantize_q8`] does it.
 //!
 //! All rows of a batch may be given at once: blocks follow each other.
 
@@ -12,43 +12,20 @@ use super::{
     entry::entry,
     simd::{LANES, Simd, simd_entries},
 };
+use puna_quant::{ActivationKind, LARGEST_BLOCK, Q8Row, Q8RowMut, SMALLEST_BLOCK};
 
-/// Quantizes `x` in blocks of 32, see [`puna_quant::Q8Block32Row`]. Panics when lengths do not fit.
+/// Quantizes `x` in blocks, see [`puna_quant::Q8Row`]. Panics when lengths do not fit.
 ///
 /// # Safety
 /// The CPU has the features of the [`Set`].
-pub type QuantizeBlock32Fn = unsafe fn(
-    x: &[f32],
-    quants: &mut [i8],
-    scales: &mut [f32],
-    sums: &mut [i32],
-    scaled_sums: &mut [f32],
-);
+pub type QuantizeFn = unsafe fn(kind: ActivationKind, x: &[f32], to: &mut Q8RowMut<'_>);
 
-/// Quantizes `x` in blocks of 256, see [`puna_quant::Q8Block256Row`]. Panics when lengths do not fit.
-///
-/// # Safety
-/// The CPU has the features of the [`Set`].
-pub type QuantizeBlock256Fn = unsafe fn(
-    x: &[f32],
-    quants: &mut [i8],
-    scales: &mut [f32],
-    sums16: &mut [i16],
-    sums32: &mut [i16],
-);
-
-/// The quantizer into blocks of 32.
-pub fn quantize_block32(set: Set) -> QuantizeBlock32Fn {
-    entry!(set, block32)
+/// The quantizer of a set.
+pub fn quantize(set: Set) -> QuantizeFn {
+    entry!(set, entries)
 }
 
-/// The quantizer into blocks of 256.
-pub fn quantize_block256(set: Set) -> QuantizeBlock256Fn {
-    entry!(set, block256)
-}
-
-simd_entries! { mod block32 = block32_kernel(x: &[f32], quants: &mut [i8], scales: &mut [f32], sums: &mut [i32], scaled_sums: &mut [f32]); }
-simd_entries! { mod block256 = block256_kernel(x: &[f32], quants: &mut [i8], scales: &mut [f32], sums16: &mut [i16], sums32: &mut [i16]); }
+simd_entries! { mod entries = kernel(kind: ActivationKind, x: &[f32], to: &mut Q8RowMut<'_>); }
 
 /// What a block is divided by, and the factor for its values.
 #[derive(Clone, Copy)]
@@ -58,16 +35,15 @@ struct Scale {
 }
 
 impl Scale {
-    /// From the greatest magnitude; infinity stands for a value that is not finite.
+    /// From the greatest magnitude; infinity stands for a NaN.
     #[inline(always)]
     fn new(amax: f32) -> Self {
-        let inverse = 127.0 / amax; // infinite for 0 and where it overflows
-        if amax == f32::INFINITY {
+        if amax >= LARGEST_BLOCK {
             Self {
                 scale: f32::NAN,
                 inverse: 0.0,
             }
-        } else if inverse == f32::INFINITY {
+        } else if amax < SMALLEST_BLOCK {
             Self {
                 scale: 0.0,
                 inverse: 0.0,
@@ -75,7 +51,7 @@ impl Scale {
         } else {
             Self {
                 scale: amax / 127.0,
-                inverse,
+                inverse: 127.0 / amax,
             }
         }
     }
@@ -104,25 +80,31 @@ fn quantize_lanes<S: Simd>(s: S, x: &[f32; LANES], inverse: S::F, quants: &mut [
 }
 
 #[inline(always)]
-fn block32_kernel<S: Simd>(
-    s: S,
-    x: &[f32],
-    quants: &mut [i8],
-    scales: &mut [f32],
-    sums: &mut [i32],
-    scaled_sums: &mut [f32],
-) {
-    let n = x.len() / 32;
-    let fits = x.len() == n * 32 && quants.len() == x.len() && scales.len() == n;
-    assert!(
-        fits && sums.len() == n && scaled_sums.len() == n,
-        "quantize: buffers for {} values",
-        x.len()
-    );
+fn kernel<S: Simd>(s: S, kind: ActivationKind, x: &[f32], to: &mut Q8RowMut<'_>) {
+    assert!(x.len().is_multiple_of(kind.block_len()), "whole blocks");
+    let row = Q8Row {
+        quants: to.quants,
+        scales: to.scales,
+        offsets: to.offsets,
+        sums: to.sums,
+    };
+    row.check(kind, x.len());
+    match kind {
+        ActivationKind::Q8Block32 => blocks32(s, x, to),
+        ActivationKind::Q8Block256 => blocks256(s, x, to),
+        _ => panic!("{kind} is no quantized form"),
+    }
+}
+
+#[inline(always)]
+fn blocks32<S: Simd>(s: S, x: &[f32], to: &mut Q8RowMut<'_>) {
     let values = x.as_chunks::<32>().0.iter();
-    let values = values.zip(quants.as_chunks_mut::<32>().0);
-    let outputs = scales.iter_mut().zip(sums.iter_mut().zip(scaled_sums));
-    for ((x, quants), (scale, (sum, scaled_sum))) in values.zip(outputs) {
+    let values = values.zip(to.quants.as_chunks_mut::<32>().0);
+    let outputs = to
+        .scales
+        .iter_mut()
+        .zip(to.offsets.iter_mut().zip(to.sums.iter_mut()));
+    for ((x, quants), (scale, (offset, sum))) in values.zip(outputs) {
         let (x, _) = x.as_chunks::<LANES>();
         let top = s.max(magnitudes(s, &x[0]), magnitudes(s, &x[1]));
         let block = Scale::new(s.max_lane(top));
@@ -137,32 +119,18 @@ fn block32_kernel<S: Simd>(
             s.sum(s.add(low, high)) // exact: small integers
         };
         *scale = block.scale;
-        *sum = total as i32;
-        *scaled_sum = block.scale * total;
+        *offset = -128 * total as i32;
+        *sum = block.scale * total;
     }
 }
 
 #[inline(always)]
-fn block256_kernel<S: Simd>(
-    s: S,
-    x: &[f32],
-    quants: &mut [i8],
-    scales: &mut [f32],
-    sums16: &mut [i16],
-    sums32: &mut [i16],
-) {
-    let n = x.len() / 256;
-    let fits = x.len() == n * 256 && quants.len() == x.len() && scales.len() == n;
-    assert!(
-        fits && sums16.len() == n * 16 && sums32.len() == n * 8,
-        "quantize: buffers for {} values",
-        x.len()
-    );
+fn blocks256<S: Simd>(s: S, x: &[f32], to: &mut Q8RowMut<'_>) {
     let values = x.as_chunks::<256>().0.iter();
-    let values = values.zip(quants.as_chunks_mut::<256>().0);
-    let sums = sums16.as_chunks_mut::<16>().0.iter_mut();
-    let sums = sums.zip(sums32.as_chunks_mut::<8>().0);
-    for (((x, quants), scale), (sums16, sums32)) in values.zip(scales).zip(sums) {
+    let values = values.zip(to.quants.as_chunks_mut::<256>().0);
+    let offsets = to.offsets.as_chunks_mut::<16>().0.iter_mut();
+    let others = offsets.zip(to.sums.as_chunks_mut::<8>().0);
+    for (((x, quants), scale), (offsets, sums)) in values.zip(to.scales.iter_mut()).zip(others) {
         let (x, _) = x.as_chunks::<LANES>();
         let mut tops = [s.splat(0.0); 2];
         for pair in x.as_chunks::<2>().0 {
@@ -173,17 +141,20 @@ fn block256_kernel<S: Simd>(
         *scale = block.scale;
         if block.is_void() {
             quants.fill(0);
-            sums16.fill(0);
-            sums32.fill(0);
+            offsets.fill(0);
+            sums.fill(0.0);
             continue;
         }
         let inverse = s.splat(block.inverse);
-        let quants = quants.as_chunks_mut::<LANES>().0;
-        for ((x, quants), sum) in x.iter().zip(quants).zip(sums16.iter_mut()) {
-            *sum = s.sum(quantize_lanes(s, x, inverse, quants)) as i16;
-        }
-        for (sum, halves) in sums32.iter_mut().zip(sums16.as_chunks::<2>().0) {
-            *sum = halves[0] + halves[1];
+        let quants = quants.as_chunks_mut::<32>().0.iter_mut();
+        let offsets = offsets.as_chunks_mut::<2>().0.iter_mut();
+        let outputs = quants.zip(offsets.zip(sums));
+        for (x, (quants, (offsets, sum))) in x.as_chunks::<2>().0.iter().zip(outputs) {
+            let (low, high) = quants.split_at_mut(LANES);
+            let low = s.sum(quantize_lanes(s, &x[0], inverse, low));
+            let high = s.sum(quantize_lanes(s, &x[1], inverse, high));
+            *offsets = [-128 * low as i32, -128 * high as i32];
+            *sum = low + high;
         }
     }
 }
@@ -192,6 +163,7 @@ fn block256_kernel<S: Simd>(
 mod tests {
     use super::*;
     use crate::kernels::entry::{assert_same, numbers, other_sets};
+    use puna_quant::{ActivationBuffer, ActivationRow};
 
     /// Ordinary blocks, and every kind of block that is treated specially, at every place inside a block.
     fn inputs(block: usize) -> Vec<f32> {
@@ -207,7 +179,8 @@ mod tests {
         for (i, v) in x[7 * block..8 * block].iter_mut().enumerate() {
             *v = 1.2e-38 * (i as f32 - 9.0);
         }
-        x[8 * block + 3] = f32::MAX;
+        x[8 * block + 3] = LARGEST_BLOCK;
+        x[block / 2] = SMALLEST_BLOCK;
         for (i, v) in x[9 * block..10 * block].iter_mut().enumerate() {
             *v = (i % 255) as f32 - 127.0; // scale 1: ties are impossible, ends are hit
         }
@@ -229,46 +202,34 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_32_equal_the_specification() {
-        let x = inputs(32);
-        for blocks in [0, 1, 2, 40] {
-            let x = &x[..blocks * 32];
-            let n = blocks;
-            let (mut q, mut d) = (vec![1i8; x.len()], vec![1.0; n]);
-            let (mut sums, mut scaled) = (vec![1; n], vec![1.0; n]);
-            puna_quant::quantize_q8_block32(x, &mut q, &mut d, &mut sums, &mut scaled).unwrap();
-            for set in all_sets() {
-                let (mut q2, mut d2) = (vec![2i8; x.len()], vec![2.0; n]);
-                let (mut sums2, mut scaled2) = (vec![2; n], vec![2.0; n]);
-                let f = quantize_block32(set);
-                // SAFETY: only sets that the CPU has are tried.
-                unsafe { f(x, &mut q2, &mut d2, &mut sums2, &mut scaled2) };
-                assert_eq!(q2, q, "{set:?}");
-                assert_eq!(sums2, sums, "{set:?}");
-                assert_same(&d2, &d, "scales");
-                assert_same(&scaled2, &scaled, "scaled sums");
-            }
-        }
-    }
-
-    #[test]
-    fn blocks_of_256_equal_the_specification() {
-        let x = inputs(256);
-        for blocks in [0, 1, 2, 40] {
-            let x = &x[..blocks * 256];
-            let n = blocks;
-            let (mut q, mut d) = (vec![1i8; x.len()], vec![1.0; n]);
-            let (mut s16, mut s32) = (vec![1; n * 16], vec![1; n * 8]);
-            puna_quant::quantize_q8_block256(x, &mut q, &mut d, &mut s16, &mut s32).unwrap();
-            for set in all_sets() {
-                let (mut q2, mut d2) = (vec![2i8; x.len()], vec![2.0; n]);
-                let (mut s16_2, mut s32_2) = (vec![2; n * 16], vec![2; n * 8]);
-                let f = quantize_block256(set);
-                // SAFETY: only sets that the CPU has are tried.
-                unsafe { f(x, &mut q2, &mut d2, &mut s16_2, &mut s32_2) };
-                assert_eq!(q2, q, "{set:?}");
-                assert_eq!((&s16_2, &s32_2), (&s16, &s32), "{set:?}");
-                assert_same(&d2, &d, "scales");
+    fn blocks_equal_the_specification_in_every_set() {
+        for kind in [ActivationKind::Q8Block32, ActivationKind::Q8Block256] {
+            let x = inputs(kind.block_len());
+            for blocks in [0, 1, 2, 40] {
+                let x = &x[..blocks * kind.block_len()];
+                let buffer = ActivationBuffer::new(kind, x).unwrap();
+                let (ActivationRow::Q8Block32(expected) | ActivationRow::Q8Block256(expected)) =
+                    buffer.row()
+                else {
+                    panic!("{kind}");
+                };
+                for set in all_sets() {
+                    let (mut quants, mut scales) = (vec![2i8; x.len()], vec![2.0; blocks]);
+                    let mut offsets = vec![2; x.len() / kind.offset_len()];
+                    let mut sums = vec![2.0; x.len() / 32];
+                    let mut to = Q8RowMut {
+                        quants: &mut quants,
+                        scales: &mut scales,
+                        offsets: &mut offsets,
+                        sums: &mut sums,
+                    };
+                    // SAFETY: only sets that the CPU has are tried.
+                    unsafe { quantize(set)(kind, x, &mut to) };
+                    assert_eq!(quants, expected.quants, "{set:?}");
+                    assert_eq!(offsets, expected.offsets, "{set:?}");
+                    assert_same(&scales, expected.scales, "scales");
+                    assert_same(&sums, expected.sums, "sums");
+                }
             }
         }
     }

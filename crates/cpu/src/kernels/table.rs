@@ -8,13 +8,13 @@ use super::{
     dense,
     elementwise::{Activation, Combine, CombineFn, Map, MapFn, combine, combine_to, map, map_to},
     kv::{KvLayout, StoreFn, store_fn},
-    linear::{self, Activations, Panel, PanelFn},
+    linear::{self, Activations, PANEL_ROWS, Panel, PanelFn},
     norm::{Norm, NormFn, layer_norm, rms_norm},
-    quantize::{QuantizeBlock32Fn, QuantizeBlock256Fn, quantize_block32, quantize_block256},
+    quantize::{QuantizeFn, quantize},
     rope::{RopeFn, rope},
 };
 use puna_graph::{Weight, ops};
-use puna_quant::{Codec, ElementType};
+use puna_quant::{ActivationKind, Codec, ElementType, Q8RowMut};
 
 /// See the file's text.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,7 @@ pub(crate) struct Kernels {
     layer_norm: NormFn,
     map: MapFn,
     combine: CombineFn,
-    quantize_block32: QuantizeBlock32Fn,
-    quantize_block256: QuantizeBlock256Fn,
+    quantize: QuantizeFn,
     attention: AttentionKernels,
     store: StoreFn,
     rope: RopeFn,
@@ -42,8 +41,7 @@ impl Kernels {
             layer_norm: layer_norm(set),
             map: map(set),
             combine: combine(set),
-            quantize_block32: quantize_block32(set),
-            quantize_block256: quantize_block256(set),
+            quantize: quantize(set),
             attention: attention_kernels(set),
             store: store_fn(set),
             rope: rope(set),
@@ -66,9 +64,10 @@ impl Kernels {
 
     /// The panel kernel of a weight type.
     pub(crate) fn panel(&self, element_type: ElementType) -> Option<PanelKernel> {
-        linear::panel_fn(self.set, element_type)
-            .or_else(|| dense::panel_fn(self.set, element_type))
-            .map(PanelKernel)
+        let quantized = linear::panel_fn(self.set, element_type).map(|f| (f, true));
+        let dense = || dense::panel_fn(self.set, element_type).map(|f| (f, false));
+        let (kernel, pairs) = quantized.or_else(dense)?;
+        Some(PanelKernel { kernel, pairs })
     }
 
     /// Row `token` of an embedding table, decoded by its type's `codec`, times `scale`.
@@ -142,28 +141,10 @@ impl Kernels {
         unsafe { (self.rope)(order, out, head_dim, cos, sin) }
     }
 
-    pub(crate) fn quantize_q8_block32(
-        &self,
-        x: &[f32],
-        quants: &mut [i8],
-        scales: &mut [f32],
-        sums: &mut [i32],
-        scaled_sums: &mut [f32],
-    ) {
+    /// Quantizes whole blocks of 32 or 256.
+    pub(crate) fn quantize_q8(&self, kind: ActivationKind, x: &[f32], to: &mut Q8RowMut<'_>) {
         // SAFETY: see above.
-        unsafe { (self.quantize_block32)(x, quants, scales, sums, scaled_sums) }
-    }
-
-    pub(crate) fn quantize_q8_block256(
-        &self,
-        x: &[f32],
-        quants: &mut [i8],
-        scales: &mut [f32],
-        sums16: &mut [i16],
-        sums32: &mut [i16],
-    ) {
-        // SAFETY: see above.
-        unsafe { (self.quantize_block256)(x, quants, scales, sums16, sums32) }
+        unsafe { (self.quantize)(kind, x, to) }
     }
 
     /// Writes keys and values of one position into a page.
@@ -230,13 +211,25 @@ impl Kernels {
 
 /// A panel kernel that this CPU can run: only [`Kernels::panel`] makes it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PanelKernel(PanelFn);
+pub(crate) struct PanelKernel {
+    kernel: PanelFn,
+    /// Whether it takes two panels at once.
+    pairs: bool,
+}
 
 impl PanelKernel {
-    /// Multiplies a panel: `[tokens, 16]`.
+    /// Multiplies up to two panels: `[panels, tokens, 16]`.
     pub(crate) fn multiply(self, panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]) {
-        // SAFETY: as for the calls of `Kernels`.
-        unsafe { (self.0)(panel, x, out) }
+        // SAFETY (both calls): as for the calls of `Kernels`.
+        if self.pairs {
+            // SAFETY: see above.
+            return unsafe { (self.kernel)(panel, x, out) };
+        }
+        let outputs = out.chunks_mut(x.tokens() * PANEL_ROWS);
+        for (panel, out) in panel.halves().into_iter().flatten().zip(outputs) {
+            // SAFETY: see above.
+            unsafe { (self.kernel)(&panel, x, out) };
+        }
     }
 }
 

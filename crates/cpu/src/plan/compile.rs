@@ -374,20 +374,12 @@ impl Compiler<'_> {
             self.touch(b);
             b
         };
-        let packed = if kind == PackedKind::Q8Block32 {
-            Packed::Q8Block32 {
-                quants: buffer(Buffer::of::<i8>(rows, n)),
-                scales: buffer(Buffer::of::<f32>(rows, n / 32)),
-                sums: buffer(Buffer::of::<i32>(rows, n / 32)),
-                scaled_sums: buffer(Buffer::of::<f32>(rows, n / 32)),
-            }
-        } else {
-            Packed::Q8Block256 {
-                quants: buffer(Buffer::of::<i8>(rows, n)),
-                scales: buffer(Buffer::of::<f32>(rows, n / 256)),
-                sums16: buffer(Buffer::of::<i16>(rows, n / 16)),
-                sums32: buffer(Buffer::of::<i16>(rows, n / 32)),
-            }
+        let packed = Packed::Q8 {
+            kind,
+            quants: buffer(Buffer::of::<i8>(rows, n)),
+            scales: buffer(Buffer::of::<f32>(rows, n / kind.block_len())),
+            offsets: buffer(Buffer::of::<i32>(rows, n / kind.offset_len())),
+            sums: buffer(Buffer::of::<f32>(rows, n / 32)),
         };
         self.push_row_op(RowOp::Quantize { x, out: packed });
         self.packed.insert((value, kind), packed);

@@ -2,11 +2,13 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, each_token, groups,
-    leave, match_group, resume,
+    DIRECT_TOKENS, InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each,
+    each_panel, each_token, groups, leave, match_group, resume,
 };
 use super::isa::{Isa, Rows};
-use super::{Activations, PANEL_ROWS, Panel};
+use super::types::raise;
+use super::{Activations, MOST_ROWS, PANEL_ROWS, Panel};
+use puna_quant::{ActivationKind, sub_block_at};
 use std::marker::PhantomData;
 
 /// How a type's super-blocks become unsigned bytes and scales. A super-block is loaded in chunks, a chunk gives [`Self::UNITS`] sub-blocks.
@@ -42,8 +44,11 @@ pub(super) trait Block256 {
     unsafe fn load<I: Isa>(isa: I, rows: Rows, kept: &Self::Kept<I>, chunk: usize) -> Self::Raw<I>;
     /// Weights `4 i` to `4 i + 3` of sub-block `unit` of the chunk.
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V;
-    /// Which sub-block of the super-block it is.
-    fn sub_block(chunk: usize, unit: usize) -> usize;
+    /// Which sub-block of the super-block it is: chunk by chunk, they come in the order of sums.
+    #[inline(always)]
+    fn sub_block(chunk: usize, unit: usize) -> usize {
+        sub_block_at(256 / Self::SUB, chunk * Self::UNITS + unit)
+    }
 }
 
 /// A sub-block of a chunk in registers.
@@ -68,16 +73,49 @@ pub(super) struct Header<I: Isa> {
     pub(super) minima: [I::V; 4],
 }
 
-/// Activations, checked.
+impl<I: Isa> Header<I> {
+    /// With the scales as they are multiplied with sub-blocks.
+    #[inline(always)]
+    fn ready<W: Block256>(self, isa: I) -> Self {
+        let raised = (1 << raise::<I>(W::BIAS)) as f32;
+        // Sums of sixteen come as offsets, which are -128 times as much.
+        let sums = if W::SUB == 16 { 1.0 / 128.0 } else { -1.0 };
+        Self {
+            d: isa.scale_f(self.d, 1.0 / raised),
+            dmin: isa.scale_f(self.dmin, sums),
+            ..self
+        }
+    }
+
+    /// Scale of sub-block `j`: at most 19 bits, so that the product is exact.
+    #[inline(always)]
+    fn scale<W: Block256>(&self, isa: I, j: usize) -> I::F {
+        let byte = isa.byte(self.scales[j / 4], j % 4, !W::MIN);
+        isa.mul(self.d, isa.float(byte))
+    }
+
+    /// What its minimum adds, by sum or by offset.
+    #[inline(always)]
+    fn minimum<W: Block256>(&self, isa: I, j: usize) -> I::F {
+        if !W::MIN {
+            return self.dmin;
+        }
+        isa.mul(
+            self.dmin,
+            isa.float(isa.byte(self.minima[j / 4], j % 4, false)),
+        )
+    }
+}
+
+/// Activations, checked; the parts are those of [`puna_quant::Q8Row`].
 #[derive(Clone, Copy)]
 struct X {
     quants: *const i8,
     scales: *const f32,
-    sums: *const i16,
+    offsets: *const i32,
+    sums: *const f32,
     cols: usize,
     blocks: usize,
-    /// Sums of a block.
-    parts: usize,
 }
 
 impl X {
@@ -88,137 +126,128 @@ impl X {
         Self {
             quants: self.quants.wrapping_add(b * 256),
             scales: self.scales.wrapping_add(b),
-            sums: self.sums.wrapping_add(b * self.parts),
+            offsets: self.offsets.wrapping_add(b * 16),
+            sums: self.sums.wrapping_add(b * 8),
+            ..self
+        }
+    }
+
+    /// At sub-block `j`, which has 16 or 32 columns.
+    #[inline(always)]
+    fn sub_block(self, j: usize, cols: usize) -> Self {
+        Self {
+            quants: self.quants.wrapping_add(j * cols),
+            offsets: self.offsets.wrapping_add(j * cols / 16),
+            sums: self.sums.wrapping_add(j * cols / 32),
             ..self
         }
     }
 }
 
-/// Scales as the integer steps use them.
-struct Scales<I: Isa> {
-    d: I::F,
-    dmin: I::F,
-    /// By sub-block.
-    units: [I::V; 16],
-    /// Minima, or scales where there are none, of two sub-blocks.
-    pairs: [I::V; 8],
-}
-
-impl<I: Isa> Scales<I> {
-    #[inline(always)]
-    fn new<W: Block256>(isa: I, header: &Header<I>) -> Self {
-        let mut units = [isa.zero(); 16];
-        let mut pairs = [isa.zero(); 8];
-        let from = if W::MIN {
-            &header.minima
-        } else {
-            &header.scales
-        };
-        each!([0 1 2 3] |w| {
-            if w < 64 / W::SUB {
-                each!([0 1 2 3] |j| {
-                    units[4 * w + j] = isa.scale(header.scales[w], j, !W::MIN);
-                });
-                each!([0 2] |j| {
-                    let b = j as i8;
-                    pairs[2 * w + j / 2] = if W::MIN {
-                        isa.shuffle(from[w], [b, -1, b + 1, -1])
-                    } else {
-                        isa.sar16(isa.shuffle(from[w], [-1, b, -1, b + 1]), 8)
-                    };
-                });
-            }
-        });
-        Self {
-            d: header.d,
-            dmin: header.dmin,
-            units,
-            pairs,
-        }
-    }
-
-    /// The sums of the sub-blocks come together: the floating-point step of a super-block.
-    ///
-    /// # Safety
-    /// `x` is at a block and `T` tokens follow.
-    #[inline(always)]
-    unsafe fn finish<W: Block256, const T: usize>(
-        &self,
-        isa: I,
-        sums: &[I::V; T],
-        x: X,
-        acc: &mut [I::F; T],
-    ) {
-        let bias = if W::SIGNED { I::SIGNED_BIAS } else { W::BIAS };
-        each_token!(T, |t| {
-            let mut isum = sums[t];
-            let mut by_sums = isa.zero();
-            if W::MIN || bias != 0 {
-                let at = x.sums.wrapping_add(t * x.blocks * (256 / W::SUB));
-                each!([0 1 2 3 4 5 6 7] |p| {
-                    if p < 128 / W::SUB {
-                        // SAFETY: the caller's promise.
-                        by_sums = unsafe { isa.dot16(by_sums, self.pairs[p], at.wrapping_add(2 * p)) };
-                    }
-                });
-                if bias != 0 {
-                    isum = isa.sub32(isum, isa.shl(by_sums, bias.trailing_zeros()));
-                }
-            }
-            // SAFETY: the caller's promise.
-            let x_scale = unsafe { *x.scales.wrapping_add(t * x.blocks) };
-            acc[t] = isa.fma(isa.scale_f(self.d, x_scale), isa.float(isum), acc[t]);
-            if W::MIN {
-                let m = isa.scale_f(self.dmin, x_scale);
-                acc[t] = isa.fnma(m, isa.float(by_sums), acc[t]);
-            }
-        });
-    }
-}
-
-/// One sub-block of all lanes' rows times `T` tokens.
+/// One sub-block of all lanes' rows of `P` panels times `T` tokens, added to their parts of the super-block.
 ///
 /// # Safety
-/// `q` are `T` tokens at the sub-block's columns.
+/// `x` is at the sub-block and `T` tokens follow.
 #[inline(always)]
-unsafe fn unit<I: Isa, W: Block256, const T: usize>(
+unsafe fn unit<I: Isa, W: Block256, const P: usize, const T: usize>(
     isa: I,
-    quads: &impl Quads<I>,
-    scale: I::V,
-    q: Tokens,
-    sums: &mut [I::V; T],
+    quads: [impl Quads<I>; P],
+    scales: [(I::F, I::F); P],
+    x: X,
+    part: &mut [[I::F; T]; P],
 ) {
+    let q = Tokens::new(x.quants, x.cols);
     let depth = I::depth(W::MAX, W::SIGNED);
-    let mut dots = [isa.zero(); T];
-    each!([0 1 2 3 4 5 6 7] |i| {
-        if i < W::SUB / 4 {
-            // SAFETY: sub-blocks have 8 or 4 of them.
-            let w = unsafe { quads.quad(isa, i) };
-            if i > 0 && i.is_multiple_of(depth) {
-                each_token!(T, |t| {
-                    sums[t] = isa.end_scaled(sums[t], dots[t], scale);
-                    dots[t] = isa.zero();
-                });
-            }
+    let mut total = [[isa.zero(); T]; P];
+    // SAFETY: the caller's promise.
+    unsafe {
+        if W::BIAS != 0 || (W::SIGNED && I::WIDE) {
+            let shift = if I::WIDE {
+                0
+            } else {
+                7 - W::BIAS.trailing_zeros()
+            };
             each_token!(T, |t| {
-                // SAFETY: the caller's promise.
-                dots[t] = unsafe { isa.dot(W::SIGNED, dots[t], w, q.at(t, 4 * i)) };
+                let at = x.offsets.wrapping_add(t * x.blocks * 16);
+                let mut offset = isa.splat_at(at, shift);
+                if W::SUB == 32 {
+                    offset = isa.add32(offset, isa.splat_at(at.wrapping_add(1), shift));
+                }
+                each_panel!(P, |p| {
+                    total[p][t] = offset;
+                });
             });
         }
-    });
+        let mut dots = total;
+        each_panel!(P, |p| {
+            each_token!(T, |t| {
+                dots[p][t] = isa.begin(total[p][t]);
+            });
+        });
+        each!([0 1 2 3 4 5 6 7] |i| {
+            if i < W::SUB / 4 {
+                if i > 0 && i.is_multiple_of(depth) {
+                    each_panel!(P, |p| {
+                        each_token!(T, |t| {
+                            total[p][t] = isa.end(total[p][t], dots[p][t]);
+                            dots[p][t] = isa.begin(total[p][t]);
+                        });
+                    });
+                }
+                let mut w = [isa.zero(); P];
+                each_panel!(P, |p| {
+                    w[p] = quads[p].quad(isa, i);
+                });
+                each_token!(T, |t| {
+                    each_panel!(P, |p| {
+                        dots[p][t] = isa.dot(W::SIGNED, dots[p][t], w[p], q.at(t, 4 * i));
+                    });
+                });
+            }
+        });
+        each_panel!(P, |p| {
+            let (d, m) = scales[p];
+            each_token!(T, |t| {
+                let sum = isa.float(isa.end(total[p][t], dots[p][t]));
+                part[p][t] = isa.fma(d, sum, part[p][t]);
+                if W::MIN && W::SUB == 32 {
+                    part[p][t] = isa.fma_x(m, *x.sums.wrapping_add(t * x.blocks * 8), part[p][t]);
+                } else if W::MIN {
+                    let offset = *x.offsets.wrapping_add(t * x.blocks * 16);
+                    part[p][t] = isa.fma_x(m, offset as f32, part[p][t]);
+                }
+            });
+        });
+    }
+}
+
+/// The parts of a super-block are complete.
+///
+/// # Safety
+/// `x` is at the super-block and `T` tokens follow.
+#[inline(always)]
+unsafe fn finish<I: Isa, const T: usize>(isa: I, part: &[I::F; T], x: X, acc: &mut [I::F; T]) {
     each_token!(T, |t| {
-        sums[t] = isa.end_scaled(sums[t], dots[t], scale);
+        // SAFETY: the caller's promise.
+        let x_scale = unsafe { *x.scales.wrapping_add(t * x.blocks) };
+        acc[t] = isa.fma_x(part[t], x_scale, acc[t]);
     });
 }
 
 /// A super-block of all lanes' rows, turned.
 struct Tile {
     quads: Turned,
-    /// The parts of [`Scales`], one after another.
-    scales: Vectors<26>,
+    scales: Vectors<16>,
+    minima: Vectors<16>,
 }
 
 impl Tile {
+    const EMPTY: Self = Self {
+        quads: Turned([[0; PANEL_ROWS]; 64]),
+        scales: Vectors([[0; PANEL_ROWS]; 16]),
+        minima: Vectors([[0; PANEL_ROWS]; 16]),
+    };
+
     /// # Safety
     /// `rows` are at a super-block.
     #[inline(always)]
@@ -226,17 +255,17 @@ impl Tile {
         // SAFETY: the caller's promise.
         unsafe {
             let (kept, header) = W::header(isa, rows);
-            let scales = Scales::new::<W>(isa, &header);
-            let to = &mut self.scales.0;
-            each!([0 1 2 3 4 5 6 7] |i| {
-                isa.store(scales.units[i], to[i].as_mut_ptr());
-                isa.store(scales.pairs[i], to[16 + i].as_mut_ptr());
-                if W::SUB == 16 {
-                    isa.store(scales.units[8 + i], to[8 + i].as_mut_ptr());
+            let header = header.ready::<W>(isa);
+            each!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] |j| {
+                if j < 256 / W::SUB {
+                    let to = self.scales.0[j].as_mut_ptr().cast();
+                    isa.store_f(header.scale::<W>(isa, j), to);
+                    if W::MIN {
+                        let to = self.minima.0[j].as_mut_ptr().cast();
+                        isa.store_f(header.minimum::<W>(isa, j), to);
+                    }
                 }
             });
-            isa.store_f(scales.d, to[24].as_mut_ptr().cast());
-            isa.store_f(scales.dmin, to[25].as_mut_ptr().cast());
             for chunk in 0..256 / W::SUB / W::UNITS {
                 let raw = W::load(isa, rows, &kept, chunk);
                 each!([0 1 2 3] |u| {
@@ -253,129 +282,142 @@ impl Tile {
         }
     }
 
-    /// One super-block of all lanes' rows times `T` tokens, added to `out` unless it is the first.
-    ///
-    /// # Safety
-    /// The tile was filled; `x` is at a block, `out` at the lanes, and `T` tokens follow.
+    /// Sub-block `j`.
     #[inline(always)]
-    unsafe fn multiply<I: Isa, W: Block256, const T: usize>(
-        &self,
-        isa: I,
-        x: X,
-        first: bool,
-        out: *mut f32,
-    ) {
-        // SAFETY: the caller's promise.
+    fn sub_block<W: Block256>(&self, j: usize) -> InTile {
+        InTile(self.quads.0.as_ptr().wrapping_add(j * (W::SUB / 4)))
+    }
+
+    /// Scale and minimum of sub-block `j`.
+    #[inline(always)]
+    fn scales<I: Isa, W: Block256>(&self, isa: I, j: usize) -> (I::F, I::F) {
+        // SAFETY: vectors of sixteen words.
         unsafe {
-            let mut sums = [isa.zero(); T];
-            let tokens = Tokens::new(x.quants, x.cols);
-            for j in 0..256 / W::SUB {
-                unit::<I, W, T>(
-                    isa,
-                    &InTile(self.quads.0.as_ptr().wrapping_add(j * (W::SUB / 4))),
-                    isa.load(self.scales.0[j].as_ptr()),
-                    tokens.skip(j * W::SUB),
-                    &mut sums,
-                );
-            }
-            let mut pairs = [isa.zero(); 8];
-            each!([0 1 2 3 4 5 6 7] |p| {
-                if p < 128 / W::SUB {
-                    pairs[p] = isa.load(self.scales.0[16 + p].as_ptr());
-                }
-            });
-            let scales = Scales {
-                d: isa.load_f(self.scales.0[24].as_ptr().cast()),
-                dmin: isa.load_f(self.scales.0[25].as_ptr().cast()),
-                units: [isa.zero(); 16],
-                pairs,
+            let d = isa.load_f(self.scales.0[j].as_ptr().cast());
+            let m = if W::MIN {
+                isa.load_f(self.minima.0[j].as_ptr().cast())
+            } else {
+                d
             };
-            let mut acc = [isa.zero_f(); T];
-            resume(isa, first, out, &mut acc);
-            scales.finish::<W, T>(isa, &sums, x, &mut acc);
-            leave(isa, &acc, out);
+            (d, m)
         }
     }
 }
 
-/// Some lanes of a segment, for all tokens.
-struct Lanes<'a, I, W> {
+/// A super-block of `P` tiles times `T` tokens, added to `out` unless it is the first.
+///
+/// # Safety
+/// The tiles were filled; `x` is at the super-block, `out` at the lanes, and `T` tokens follow.
+#[inline(always)]
+unsafe fn multiply<I: Isa, W: Block256, const P: usize, const T: usize>(
     isa: I,
-    types: PhantomData<W>,
-    segment: &'a Segment,
-    rows: Rows,
+    tiles: &[Tile; P],
     x: X,
-    out: *mut f32,
+    first: bool,
+    out: [*mut f32; P],
+    ahead: &mut Ahead,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut part = [[isa.zero_f(); T]; P];
+        for k in 0..256 / W::SUB {
+            let j = sub_block_at(256 / W::SUB, k);
+            ahead.step(isa);
+            let mut quads = [tiles[0].sub_block::<W>(j); P];
+            let mut scales = [tiles[0].scales::<I, W>(isa, j); P];
+            each_panel!(P, |p| {
+                quads[p] = tiles[p].sub_block::<W>(j);
+                scales[p] = tiles[p].scales::<I, W>(isa, j);
+            });
+            unit::<I, W, P, T>(isa, quads, scales, x.sub_block(j, W::SUB), &mut part);
+        }
+        each_panel!(P, |p| {
+            let mut acc = [isa.zero_f(); T];
+            resume(isa, first, out[p], &mut acc);
+            finish(isa, &part[p], x, &mut acc);
+            leave(isa, &acc, out[p]);
+        });
+    }
 }
 
-impl<I: Isa, W: Block256> Strip for Lanes<'_, I, W> {
+/// The lanes of one panel or two, for all tokens.
+struct Lanes<I, W, const P: usize> {
+    isa: I,
+    types: PhantomData<W>,
+    /// At the first super-block.
+    rows: [Rows; P],
+    /// Which it is.
+    first: usize,
+    blocks: usize,
+    x: X,
+    out: [*mut f32; P],
+}
+
+impl<I: Isa, W: Block256, const P: usize> Strip for Lanes<I, W, P> {
     #[inline(always)]
     unsafe fn direct<const T: usize>(&self, mut ahead: Ahead) {
-        let Self { isa, segment, .. } = *self;
-        let out = self.out;
+        let Self { isa, out, .. } = *self;
         // SAFETY: shapes were checked; rows hold `blocks` super-blocks.
         unsafe {
             let mut acc = [isa.zero_f(); T];
-            resume(isa, segment.first == 0, out, &mut acc);
-            for b in 0..segment.blocks {
-                let rows = self.rows.skip(b * W::BYTES);
-                let x = self.x.at(0, segment.first + b);
-                let tokens = Tokens::new(x.quants, x.cols);
+            resume(isa, self.first == 0, out[0], &mut acc);
+            for b in 0..self.blocks {
+                let rows = self.rows[0].skip(b * W::BYTES);
+                let x = self.x.at(0, self.first + b);
                 let (kept, header) = W::header(isa, rows);
-                let scales = Scales::new::<W>(isa, &header);
-                let mut sums = [isa.zero(); T];
+                let header = header.ready::<W>(isa);
+                let mut part = [[isa.zero_f(); T]; 1];
                 for chunk in 0..256 / W::SUB / W::UNITS {
                     let raw = W::load(isa, rows, &kept, chunk);
                     each!([0 1 2 3] |u| {
                         if u < W::UNITS {
                             let j = W::sub_block(chunk, u);
-                            unit::<I, W, T>(
+                            let scales = (header.scale::<W>(isa, j), header.minimum::<W>(isa, j));
+                            unit::<I, W, 1, T>(
                                 isa,
-                                &InChunk::<I, W>(&raw, u),
-                                scales.units[j],
-                                tokens.skip(j * W::SUB),
-                                &mut sums,
+                                [InChunk::<I, W>(&raw, u)],
+                                [scales],
+                                x.sub_block(j, W::SUB),
+                                &mut part,
                             );
+                            ahead.step(isa);
                         }
                     });
-                    ahead.step(isa);
                 }
-                scales.finish::<W, T>(isa, &sums, x, &mut acc);
+                finish(isa, &part[0], x, &mut acc);
             }
-            leave(isa, &acc, out);
+            leave(isa, &acc, out[0]);
         }
     }
 
     #[inline(always)]
     unsafe fn tiled(&self, tokens: usize, mut ahead: Ahead) {
-        let Self { isa, segment, .. } = *self;
-        let mut tile = Tile {
-            quads: Turned([[0; PANEL_ROWS]; 64]),
-            scales: Vectors([[0; PANEL_ROWS]; 26]),
-        };
-        let steps = (256 / W::SUB / W::UNITS).div_ceil(tokens.div_ceil(I::TOKENS));
-        for b in 0..segment.blocks {
-            let block = segment.first + b;
+        let Self { isa, .. } = *self;
+        let mut tiles = [Tile::EMPTY; P];
+        let mut nothing = Ahead::nothing();
+        for b in 0..self.blocks {
+            let block = self.first + b;
             // SAFETY: shapes were checked; rows hold `blocks` super-blocks.
             unsafe {
-                tile.fill::<I, W>(isa, self.rows.skip(b * W::BYTES));
+                each_panel!(P, |p| {
+                    tiles[p].fill::<I, W>(isa, self.rows[p].skip(b * W::BYTES));
+                });
                 let mut token = 0;
                 while token < tokens {
                     let x = self.x.at(token, block);
-                    let out = self.out.wrapping_add(token * PANEL_ROWS);
-                    token += match_group!(I, tokens - token, |T| {
-                        tile.multiply::<I, W, T>(isa, x, block == 0, out);
+                    let out = self.out.map(|out| out.wrapping_add(token * PANEL_ROWS));
+                    // The first group asks for all that is due.
+                    let ahead = if token == 0 { &mut ahead } else { &mut nothing };
+                    token += match_group!(I, P, tokens - token, |T| {
+                        multiply::<I, W, P, T>(isa, &tiles, x, block == 0, out, ahead);
                     });
-                    for _ in 0..steps {
-                        ahead.step(isa);
-                    }
                 }
             }
         }
     }
 }
 
-/// A panel times all tokens.
+/// Panels times all tokens.
 ///
 /// # Safety
 /// The token vouches for the CPU.
@@ -387,52 +429,69 @@ pub(super) unsafe fn panel<I: Isa, W: Block256>(
     out: &mut [f32],
 ) {
     let (x, tokens) = checked::<W>(panel, x, out);
-    let mut segments = Segments::new(panel, x.blocks, W::BYTES);
-    while let Some(segment) = segments.next() {
-        for strip in (0..PANEL_ROWS).step_by(I::LANES) {
-            let (rows, ahead) =
-                segment.strip::<I>(strip, W::BYTES.div_ceil(256 / W::SUB / W::UNITS));
-            let lanes = Lanes {
-                isa,
-                types: PhantomData::<W>,
-                segment: &segment,
-                rows,
-                x,
-                out: out.as_mut_ptr().wrapping_add(strip),
-            };
-            // SAFETY: shapes were checked.
-            unsafe { groups(&lanes, tokens, ahead) };
+    let out = out.as_mut_ptr();
+    let step_bytes = W::BYTES.div_ceil(256 / W::SUB);
+    if I::WIDE && panel.rows == MOST_ROWS && tokens > DIRECT_TOKENS {
+        let segment = Segment::whole(panel, x.blocks);
+        let (rows, ahead) = segment.lanes(0, MOST_ROWS, step_bytes);
+        let lanes = Lanes {
+            isa,
+            types: PhantomData::<W>,
+            rows: [rows, rows.skip(PANEL_ROWS * rows.stride)],
+            first: 0,
+            blocks: x.blocks,
+            x,
+            out: [out, out.wrapping_add(tokens * PANEL_ROWS)],
+        };
+        // SAFETY: shapes were checked.
+        unsafe { lanes.tiled(tokens, ahead) };
+        return;
+    }
+    for (p, panel) in panel.halves().into_iter().flatten().enumerate() {
+        let mut segments = Segments::new(panel, x.blocks, W::BYTES);
+        while let Some(segment) = segments.next() {
+            for strip in (0..PANEL_ROWS).step_by(I::LANES) {
+                let (rows, ahead) = segment.lanes(strip, I::LANES, step_bytes);
+                let lanes = Lanes {
+                    isa,
+                    types: PhantomData::<W>,
+                    rows: [rows],
+                    first: segment.first,
+                    blocks: segment.blocks,
+                    x,
+                    out: [out.wrapping_add(p * tokens * PANEL_ROWS + strip)],
+                };
+                // SAFETY: shapes were checked.
+                unsafe { groups(&lanes, tokens, ahead) };
+            }
         }
     }
 }
 
 /// Checks shapes once, so that the rest need not.
 fn checked<W: Block256>(panel: &Panel<'_>, x: &Activations<'_>, out: &[f32]) -> (X, usize) {
-    let &Activations::Q8Block256 {
-        quants,
-        scales,
-        sums16,
-        sums32,
+    let &Activations::Q8 {
+        kind: ActivationKind::Q8Block256,
+        parts,
         tokens,
         cols,
     } = x
     else {
         panic!("weights with blocks of 256 take activations with blocks of 256");
     };
-    let blocks = cols / 256;
     panel.check(cols, 256, W::BYTES);
-    assert_eq!(quants.len(), tokens * cols, "quants");
-    assert_eq!(scales.len(), tokens * blocks, "scales");
-    assert_eq!(sums16.len(), tokens * blocks * 16, "sums of 16");
-    assert_eq!(sums32.len(), tokens * blocks * 8, "sums of 32");
-    assert!(out.len() >= tokens * PANEL_ROWS, "out");
+    parts.check(ActivationKind::Q8Block256, tokens * cols);
+    assert!(
+        out.len() >= panel.rows.div_ceil(PANEL_ROWS) * tokens * PANEL_ROWS,
+        "out"
+    );
     let x = X {
-        quants: quants.as_ptr(),
-        scales: scales.as_ptr(),
-        sums: if W::SUB == 16 { sums16 } else { sums32 }.as_ptr(),
+        quants: parts.quants.as_ptr(),
+        scales: parts.scales.as_ptr(),
+        offsets: parts.offsets.as_ptr(),
+        sums: parts.sums.as_ptr(),
         cols,
-        blocks,
-        parts: 256 / W::SUB,
+        blocks: cols / 256,
     };
     (x, tokens)
 }

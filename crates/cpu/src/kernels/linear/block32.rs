@@ -2,11 +2,13 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each, each_token, groups,
-    leave, match_group, resume,
+    DIRECT_TOKENS, InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each,
+    each_panel, each_token, groups, leave, match_group, resume,
 };
 use super::isa::{Isa, Rows};
-use super::{Activations, PANEL_ROWS, Panel};
+use super::types::raise;
+use super::{Activations, MOST_ROWS, PANEL_ROWS, Panel};
+use puna_quant::ActivationKind;
 use std::marker::PhantomData;
 
 /// How a type's blocks become unsigned bytes and scales.
@@ -45,13 +47,13 @@ impl<I: Isa, W: Block32> Quads<I> for InBlock<'_, I, W> {
     }
 }
 
-/// Activations, checked.
+/// Activations, checked; the parts are those of [`puna_quant::Q8Row`].
 #[derive(Clone, Copy)]
 struct X {
     quants: *const i8,
     scales: *const f32,
-    sums: *const i32,
-    scaled_sums: *const f32,
+    offsets: *const i32,
+    sums: *const f32,
     cols: usize,
     blocks: usize,
 }
@@ -64,57 +66,84 @@ impl X {
         Self {
             quants: self.quants.wrapping_add(token * self.cols + block * 32),
             scales: self.scales.wrapping_add(b),
+            offsets: self.offsets.wrapping_add(b),
             sums: self.sums.wrapping_add(b),
-            scaled_sums: self.scaled_sums.wrapping_add(b),
             ..self
         }
     }
 }
 
-/// One block of all lanes' rows times `T` tokens.
+/// What a scale is multiplied with where weights are shifted up.
+const fn unraise<I: Isa, W: Block32>() -> f32 {
+    1.0 / (1 << raise::<I>(W::BIAS)) as f32
+}
+
+/// One block of all lanes' rows of `P` panels times `T` tokens.
 ///
 /// # Safety
 /// `x` is at a block and `T` tokens follow.
 #[inline(always)]
-unsafe fn block<I: Isa, W: Block32, const T: usize>(
+unsafe fn block<I: Isa, W: Block32, const P: usize, const T: usize>(
     isa: I,
-    quads: &impl Quads<I>,
-    (d, m): (I::F, I::F),
-    q: Tokens,
+    quads: [impl Quads<I>; P],
+    scales: [(I::F, I::F); P],
     x: X,
-    acc: &mut [I::F; T],
+    acc: &mut [[I::F; T]; P],
 ) {
-    let bias = if W::SIGNED { I::SIGNED_BIAS } else { W::BIAS };
+    let q = Tokens::new(x.quants, x.cols);
     let depth = I::depth(W::MAX, W::SIGNED);
-    let mut total = [isa.zero(); T];
-    let mut dots = total;
+    let mut total = [[isa.zero(); T]; P];
     // SAFETY: the caller's promise.
     unsafe {
-        each_token!(T, |t| {
-            if bias != 0 {
-                total[t] = isa.minus_bias(bias, x.sums.wrapping_add(t * x.blocks));
-            }
-            dots[t] = isa.begin(total[t]);
-        });
-        each!([0 1 2 3 4 5 6 7] |i| {
-            let w = quads.quad(isa, i);
-            if i > 0 && i.is_multiple_of(depth) {
-                each_token!(T, |t| {
-                    total[t] = isa.end(total[t], dots[t]);
-                    dots[t] = isa.begin(total[t]);
-                });
-            }
+        if W::BIAS != 0 || (W::SIGNED && I::WIDE) {
+            let shift = if I::WIDE {
+                0
+            } else {
+                7 - W::BIAS.trailing_zeros()
+            };
             each_token!(T, |t| {
-                dots[t] = isa.dot(W::SIGNED, dots[t], w, q.at(t, 4 * i));
+                let offset = isa.splat_at(x.offsets.wrapping_add(t * x.blocks), shift);
+                each_panel!(P, |p| {
+                    total[p][t] = offset;
+                });
+            });
+        }
+        let mut dots = total;
+        each_panel!(P, |p| {
+            each_token!(T, |t| {
+                dots[p][t] = isa.begin(total[p][t]);
             });
         });
-        each_token!(T, |t| {
-            let b = t * x.blocks;
-            let sum = isa.float(isa.end(total[t], dots[t]));
-            acc[t] = isa.fma(isa.scale_f(d, *x.scales.wrapping_add(b)), sum, acc[t]);
-            if W::MIN {
-                acc[t] = isa.fma_x(m, *x.scaled_sums.wrapping_add(b), acc[t]);
+        each!([0 1 2 3 4 5 6 7] |i| {
+            if i > 0 && i.is_multiple_of(depth) {
+                each_panel!(P, |p| {
+                    each_token!(T, |t| {
+                        total[p][t] = isa.end(total[p][t], dots[p][t]);
+                        dots[p][t] = isa.begin(total[p][t]);
+                    });
+                });
             }
+            let mut w = [isa.zero(); P];
+            each_panel!(P, |p| {
+                w[p] = quads[p].quad(isa, i);
+            });
+            each_token!(T, |t| {
+                each_panel!(P, |p| {
+                    dots[p][t] = isa.dot(W::SIGNED, dots[p][t], w[p], q.at(t, 4 * i));
+                });
+            });
+        });
+        each_panel!(P, |p| {
+            let (d, m) = scales[p];
+            each_token!(T, |t| {
+                let b = t * x.blocks;
+                let sum = isa.float(isa.end(total[p][t], dots[p][t]));
+                let scale = isa.scale_f(d, *x.scales.wrapping_add(b));
+                acc[p][t] = isa.fma(scale, sum, acc[p][t]);
+                if W::MIN {
+                    acc[p][t] = isa.fma_x(m, *x.sums.wrapping_add(b), acc[p][t]);
+                }
+            });
         });
     }
 }
@@ -127,6 +156,12 @@ struct Tile {
 }
 
 impl Tile {
+    const EMPTY: Self = Self {
+        quads: Turned([[0; PANEL_ROWS]; 64]),
+        scales: Vectors([[0; PANEL_ROWS]; 8]),
+        minima: Vectors([[0; PANEL_ROWS]; 8]),
+    };
+
     /// # Safety
     /// `rows` hold `blocks` blocks, at most 8.
     #[inline(always)]
@@ -139,6 +174,7 @@ impl Tile {
                     isa.store(W::quad(isa, &raw, i), self.quads.0[b * 8 + i].as_mut_ptr());
                 });
                 let (d, m) = W::scales(isa, &raw);
+                let d = isa.scale_f(d, unraise::<I, W>());
                 isa.store_f(d, self.scales.0[b].as_mut_ptr().cast());
                 if W::MIN {
                     isa.store_f(m, self.minima.0[b].as_mut_ptr().cast());
@@ -146,39 +182,14 @@ impl Tile {
             }
         }
     }
-    /// The blocks of all lanes' rows times `T` tokens, added to `out` unless they are the first.
-    ///
-    /// # Safety
-    /// The tile was filled with as many blocks; `x` is at the first, `out` at the lanes, and `T` tokens follow.
+
+    /// Block `b`.
     #[inline(always)]
-    unsafe fn multiply<I: Isa, W: Block32, const T: usize>(
-        &self,
-        isa: I,
-        blocks: usize,
-        x: X,
-        first: bool,
-        out: *mut f32,
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let tokens = Tokens::new(x.quants, x.cols);
-            let mut acc = [isa.zero_f(); T];
-            resume(isa, first, out, &mut acc);
-            for b in 0..blocks {
-                block::<I, W, T>(
-                    isa,
-                    &InTile(self.quads.0.as_ptr().wrapping_add(b * 8)),
-                    self.scales::<I, W>(isa, b),
-                    tokens.skip(b * 32),
-                    x.at(0, b),
-                    &mut acc,
-                );
-            }
-            leave(isa, &acc, out);
-        }
+    fn block(&self, b: usize) -> InTile {
+        InTile(self.quads.0.as_ptr().wrapping_add(b * 8))
     }
 
-    /// Scale and minimum of a block.
+    /// Scale and minimum of block `b`.
     #[inline(always)]
     fn scales<I: Isa, W: Block32>(&self, isa: I, b: usize) -> (I::F, I::F) {
         // SAFETY: vectors of sixteen words.
@@ -194,75 +205,108 @@ impl Tile {
     }
 }
 
-/// Some lanes of a segment, for all tokens.
-struct Lanes<'a, I, W> {
+/// The blocks of `P` tiles times `T` tokens, added to `out` unless they are the first.
+///
+/// # Safety
+/// The tiles were filled with as many blocks; `x` is at the first, `out` at the lanes, and `T` tokens follow.
+#[inline(always)]
+unsafe fn multiply<I: Isa, W: Block32, const P: usize, const T: usize>(
     isa: I,
-    types: PhantomData<W>,
-    segment: &'a Segment,
-    rows: Rows,
+    tiles: &[Tile; P],
+    blocks: usize,
     x: X,
-    out: *mut f32,
+    first: bool,
+    out: [*mut f32; P],
+    ahead: &mut Ahead,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut acc = [[isa.zero_f(); T]; P];
+        each_panel!(P, |p| {
+            resume(isa, first, out[p], &mut acc[p]);
+        });
+        for b in 0..blocks {
+            ahead.step(isa);
+            let mut quads = [tiles[0].block(b); P];
+            let mut scales = [tiles[0].scales::<I, W>(isa, b); P];
+            each_panel!(P, |p| {
+                quads[p] = tiles[p].block(b);
+                scales[p] = tiles[p].scales::<I, W>(isa, b);
+            });
+            block::<I, W, P, T>(isa, quads, scales, x.at(0, b), &mut acc);
+        }
+        each_panel!(P, |p| {
+            leave(isa, &acc[p], out[p]);
+        });
+    }
 }
 
-impl<I: Isa, W: Block32> Strip for Lanes<'_, I, W> {
+/// The lanes of one panel or two, for all tokens.
+struct Lanes<I, W, const P: usize> {
+    isa: I,
+    types: PhantomData<W>,
+    /// At the first block.
+    rows: [Rows; P],
+    /// Which it is.
+    first: usize,
+    blocks: usize,
+    x: X,
+    out: [*mut f32; P],
+}
+
+impl<I: Isa, W: Block32, const P: usize> Strip for Lanes<I, W, P> {
     #[inline(always)]
     unsafe fn direct<const T: usize>(&self, mut ahead: Ahead) {
-        let Self { isa, segment, .. } = *self;
-        let out = self.out;
+        let Self { isa, out, .. } = *self;
         // SAFETY: shapes were checked; rows hold `blocks` blocks.
         unsafe {
-            let mut acc = [isa.zero_f(); T];
-            resume(isa, segment.first == 0, out, &mut acc);
-            let x = self.x.at(0, segment.first);
-            let tokens = Tokens::new(x.quants, x.cols);
-            for b in 0..segment.blocks {
-                let raw = W::load(isa, self.rows.skip(b * W::BYTES));
-                block::<I, W, T>(
+            let mut acc = [[isa.zero_f(); T]; 1];
+            resume(isa, self.first == 0, out[0], &mut acc[0]);
+            for b in 0..self.blocks {
+                let raw = W::load(isa, self.rows[0].skip(b * W::BYTES));
+                let (d, m) = W::scales(isa, &raw);
+                block::<I, W, 1, T>(
                     isa,
-                    &InBlock::<I, W>(&raw),
-                    W::scales(isa, &raw),
-                    tokens.skip(b * 32),
-                    x.at(0, b),
+                    [InBlock::<I, W>(&raw)],
+                    [(isa.scale_f(d, unraise::<I, W>()), m)],
+                    self.x.at(0, self.first + b),
                     &mut acc,
                 );
                 ahead.step(isa);
             }
-            leave(isa, &acc, out);
+            leave(isa, &acc[0], out[0]);
         }
     }
 
     #[inline(always)]
     unsafe fn tiled(&self, tokens: usize, mut ahead: Ahead) {
-        let Self { isa, segment, .. } = *self;
-        let mut tile = Tile {
-            quads: Turned([[0; PANEL_ROWS]; 64]),
-            scales: Vectors([[0; PANEL_ROWS]; 8]),
-            minima: Vectors([[0; PANEL_ROWS]; 8]),
-        };
-        for done in (0..segment.blocks).step_by(8) {
-            let blocks = (segment.blocks - done).min(8);
-            let first = segment.first + done;
-            let steps = blocks.div_ceil(tokens.div_ceil(I::TOKENS));
+        let Self { isa, .. } = *self;
+        let mut tiles = [Tile::EMPTY; P];
+        let mut nothing = Ahead::nothing();
+        for done in (0..self.blocks).step_by(8) {
+            let blocks = (self.blocks - done).min(8);
+            let first = self.first + done;
             // SAFETY: shapes were checked; rows hold `blocks` blocks.
             unsafe {
-                tile.fill::<I, W>(isa, self.rows.skip(done * W::BYTES), blocks);
+                each_panel!(P, |p| {
+                    tiles[p].fill::<I, W>(isa, self.rows[p].skip(done * W::BYTES), blocks);
+                });
                 let mut token = 0;
                 while token < tokens {
                     let x = self.x.at(token, first);
-                    let out = self.out.wrapping_add(token * PANEL_ROWS);
-                    token += match_group!(I, tokens - token, |T| {
-                        tile.multiply::<I, W, T>(isa, blocks, x, first == 0, out);
+                    let out = self.out.map(|out| out.wrapping_add(token * PANEL_ROWS));
+                    // The first group asks for all that is due.
+                    let ahead = if token == 0 { &mut ahead } else { &mut nothing };
+                    token += match_group!(I, P, tokens - token, |T| {
+                        multiply::<I, W, P, T>(isa, &tiles, blocks, x, first == 0, out, ahead);
                     });
-                    for _ in 0..steps {
-                        ahead.step(isa);
-                    }
                 }
             }
         }
     }
 }
 
-/// A panel times all tokens.
+/// Panels times all tokens.
 ///
 /// # Safety
 /// The token vouches for the CPU.
@@ -274,31 +318,49 @@ pub(super) unsafe fn panel<I: Isa, W: Block32>(
     out: &mut [f32],
 ) {
     let (x, tokens) = checked::<W>(panel, x, out);
-    let mut segments = Segments::new(panel, x.blocks, W::BYTES);
-    while let Some(segment) = segments.next() {
-        for strip in (0..PANEL_ROWS).step_by(I::LANES) {
-            let (rows, ahead) = segment.strip::<I>(strip, W::BYTES);
-            let lanes = Lanes {
-                isa,
-                types: PhantomData::<W>,
-                segment: &segment,
-                rows,
-                x,
-                out: out.as_mut_ptr().wrapping_add(strip),
-            };
-            // SAFETY: shapes were checked.
-            unsafe { groups(&lanes, tokens, ahead) };
+    let out = out.as_mut_ptr();
+    if I::WIDE && panel.rows == MOST_ROWS && tokens > DIRECT_TOKENS {
+        let segment = Segment::whole(panel, x.blocks);
+        let (rows, ahead) = segment.lanes(0, MOST_ROWS, W::BYTES);
+        let lanes = Lanes {
+            isa,
+            types: PhantomData::<W>,
+            rows: [rows, rows.skip(PANEL_ROWS * rows.stride)],
+            first: 0,
+            blocks: x.blocks,
+            x,
+            out: [out, out.wrapping_add(tokens * PANEL_ROWS)],
+        };
+        // SAFETY: shapes were checked.
+        unsafe { lanes.tiled(tokens, ahead) };
+        return;
+    }
+    for (p, panel) in panel.halves().into_iter().flatten().enumerate() {
+        let mut segments = Segments::new(panel, x.blocks, W::BYTES);
+        while let Some(segment) = segments.next() {
+            for strip in (0..PANEL_ROWS).step_by(I::LANES) {
+                let (rows, ahead) = segment.lanes(strip, I::LANES, W::BYTES);
+                let lanes = Lanes {
+                    isa,
+                    types: PhantomData::<W>,
+                    rows: [rows],
+                    first: segment.first,
+                    blocks: segment.blocks,
+                    x,
+                    out: [out.wrapping_add(p * tokens * PANEL_ROWS + strip)],
+                };
+                // SAFETY: shapes were checked.
+                unsafe { groups(&lanes, tokens, ahead) };
+            }
         }
     }
 }
 
 /// Checks shapes once, so that the rest need not.
 fn checked<W: Block32>(panel: &Panel<'_>, x: &Activations<'_>, out: &[f32]) -> (X, usize) {
-    let &Activations::Q8Block32 {
-        quants,
-        scales,
-        sums,
-        scaled_sums,
+    let &Activations::Q8 {
+        kind: ActivationKind::Q8Block32,
+        parts,
         tokens,
         cols,
     } = x
@@ -307,16 +369,16 @@ fn checked<W: Block32>(panel: &Panel<'_>, x: &Activations<'_>, out: &[f32]) -> (
     };
     let blocks = cols / 32;
     panel.check(cols, 32, W::BYTES);
-    assert_eq!(quants.len(), tokens * cols, "quants");
-    assert_eq!(scales.len(), tokens * blocks, "scales");
-    assert_eq!(sums.len(), tokens * blocks, "sums");
-    assert_eq!(scaled_sums.len(), tokens * blocks, "scaled sums");
-    assert!(out.len() >= tokens * PANEL_ROWS, "out");
+    parts.check(ActivationKind::Q8Block32, tokens * cols);
+    assert!(
+        out.len() >= panel.rows.div_ceil(PANEL_ROWS) * tokens * PANEL_ROWS,
+        "out"
+    );
     let x = X {
-        quants: quants.as_ptr(),
-        scales: scales.as_ptr(),
-        sums: sums.as_ptr(),
-        scaled_sums: scaled_sums.as_ptr(),
+        quants: parts.quants.as_ptr(),
+        scales: parts.scales.as_ptr(),
+        offsets: parts.offsets.as_ptr(),
+        sums: parts.sums.as_ptr(),
         cols,
         blocks,
     };

@@ -19,12 +19,28 @@ macro_rules! each_token {
         $(if const { $k < $count } { let $t: usize = $k; $body })*
     };
 }
-/// Runs a block for the largest group `T` of tokens that fits the registers and is not more than there are; gives `T`.
+/// The same for the panels of a pair that are below a constant.
+macro_rules! each_panel {
+    ($count:ident, |$p:ident| $body:block) => {{
+        {
+            let $p: usize = 0;
+            $body
+        }
+        if const { $count > 1 } {
+            let $p: usize = 1;
+            $body
+        }
+    }};
+}
+/// Runs a block for the next group `T` of tokens, of as many as fit the registers beside `P` panels; gives `T`.
 macro_rules! match_group {
-    ($isa:ident, $left:expr, |$t:ident| $body:block) => {
+    ($isa:ident, $p:ident, $left:expr, |$t:ident| $body:block) => {
         match $left {
-            8.. if const { $isa::TOKENS >= 8 } => match_group!(@ $t 8 $body),
-            4.. => match_group!(@ $t 4 $body),
+            8.. if const { $p == 1 && $isa::TOKENS >= 8 } => match_group!(@ $t 8 $body),
+            // Eight are four and four: groups of less than three leave the multipliers waiting.
+            6 | 9.. if const { $p == 2 } => match_group!(@ $t 6 $body),
+            4 | 6.. => match_group!(@ $t 4 $body),
+            3.. if const { $p == 2 } => match_group!(@ $t 3 $body),
             2.. => match_group!(@ $t 2 $body),
             _ => match_group!(@ $t 1 $body),
         }
@@ -35,7 +51,7 @@ macro_rules! match_group {
         $n
     }};
 }
-pub(super) use {each, each_token, match_group};
+pub(super) use {each, each_panel, each_token, match_group};
 
 /// Weights of a panel's rows between two columns, in memory as the file has them or as a copy.
 pub(super) struct Segment {
@@ -50,20 +66,34 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// The rows of the lanes from `strip` on, and what to ask for ahead of them.
+    /// All blocks of a panel that lacks no row.
     #[inline(always)]
-    pub(super) fn strip<I: Isa>(&self, strip: usize, step_bytes: usize) -> (Rows, Ahead) {
-        let skipped = strip * self.rows.stride;
-        let rows = self.rows.skip(skipped);
+    pub(super) fn whole(panel: &Panel<'_>, blocks: usize) -> Self {
+        Self {
+            rows: Rows {
+                base: panel.bytes.as_ptr(),
+                stride: panel.row_bytes,
+            },
+            first: 0,
+            blocks,
+            left: Some(panel.bytes.len()),
+        }
+    }
+
+    /// The rows of the lanes from `first` on, and what to ask for ahead of `rows` of them, `step_bytes` of each at a time.
+    #[inline(always)]
+    pub(super) fn lanes(&self, first: usize, rows: usize, step_bytes: usize) -> (Rows, Ahead) {
+        let skipped = first * self.rows.stride;
+        let lanes = self.rows.skip(skipped);
         let ahead = match self.left {
-            Some(left) if self.blocks > 0 => Ahead::new(rows, I::LANES, step_bytes, left - skipped),
+            Some(left) if self.blocks > 0 => Ahead::new(lanes, rows, step_bytes, left - skipped),
             _ => Ahead::nothing(),
         };
-        (rows, ahead)
+        (lanes, ahead)
     }
 }
 
-/// A kernel over some lanes of a segment.
+/// A kernel over the lanes of a segment.
 pub(super) trait Strip {
     /// Turns each block and uses it at once for all tokens, which are `T`.
     ///
@@ -77,7 +107,10 @@ pub(super) trait Strip {
     unsafe fn tiled(&self, tokens: usize, ahead: Ahead);
 }
 
-/// All tokens, in the form that is faster for so many. Up to four tokens, a turned block is used at once; from five on writing a tile pays.
+/// Most tokens for which a turned block is used at once; from the next on, writing a tile pays.
+pub(super) const DIRECT_TOKENS: usize = 4;
+
+/// All tokens, in the form that is faster for so many.
 ///
 /// # Safety
 /// The tokens exist.
@@ -90,7 +123,7 @@ pub(super) unsafe fn groups(strip: &impl Strip, tokens: usize, ahead: Ahead) {
             1 => strip.direct::<1>(ahead),
             2 => strip.direct::<2>(ahead),
             3 => strip.direct::<3>(ahead),
-            4 => strip.direct::<4>(ahead),
+            DIRECT_TOKENS => strip.direct::<DIRECT_TOKENS>(ahead),
             _ => strip.tiled(tokens, ahead),
         }
     }
@@ -99,9 +132,9 @@ pub(super) unsafe fn groups(strip: &impl Strip, tokens: usize, ahead: Ahead) {
 /// Largest copy of a panel with fewer than sixteen rows.
 const STAGE_BYTES: usize = PANEL_ROWS * 292;
 
-/// Cuts a panel into segments: one if it is full; else copies of a few blocks with the last row repeated, so that no kernel has to know.
+/// Cuts up to sixteen rows into segments: one if there are sixteen; else copies of a few blocks with the last row repeated, so that no kernel has to know.
 pub(super) struct Segments<'a> {
-    panel: &'a Panel<'a>,
+    panel: Panel<'a>,
     blocks: usize,
     block_bytes: usize,
     next: usize,
@@ -111,7 +144,7 @@ pub(super) struct Segments<'a> {
 impl<'a> Segments<'a> {
     /// Of a panel that was checked.
     #[inline(always)]
-    pub(super) fn new(panel: &'a Panel<'a>, blocks: usize, block_bytes: usize) -> Self {
+    pub(super) fn new(panel: Panel<'a>, blocks: usize, block_bytes: usize) -> Self {
         Self {
             panel,
             blocks,
@@ -130,15 +163,7 @@ impl<'a> Segments<'a> {
         }
         if self.panel.rows == PANEL_ROWS {
             self.next = self.blocks;
-            return Some(Segment {
-                rows: Rows {
-                    base: self.panel.bytes.as_ptr(),
-                    stride: self.panel.row_bytes,
-                },
-                first,
-                blocks: self.blocks,
-                left: Some(self.panel.bytes.len()),
-            });
+            return Some(Segment::whole(&self.panel, self.blocks));
         }
         let fit = STAGE_BYTES / PANEL_ROWS / self.block_bytes;
         let blocks = fit.min(self.blocks - first);
@@ -184,15 +209,6 @@ impl Tokens {
         Self { first, stride }
     }
 
-    /// All of them `bytes` further on.
-    #[inline(always)]
-    pub(super) fn skip(self, bytes: usize) -> Self {
-        Self {
-            first: self.first.wrapping_add(bytes),
-            ..self
-        }
-    }
-
     /// Quant `i` of token `t`.
     #[inline(always)]
     pub(super) fn at(self, t: usize, i: usize) -> *const i8 {
@@ -210,6 +226,7 @@ pub(super) trait Quads<I: Isa> {
 }
 
 /// Quads one after another in a tile.
+#[derive(Clone, Copy)]
 pub(super) struct InTile(pub(super) *const [u32; PANEL_ROWS]);
 
 impl<I: Isa> Quads<I> for InTile {

@@ -29,14 +29,15 @@ pub(super) trait Isa: Copy {
     const LANES: usize;
     /// Tokens whose sums fit the registers.
     const TOKENS: usize;
-    /// What is added to signed weights of eight bits to make them unsigned; 0 where [`Isa::dot`] takes them signed.
-    const SIGNED_BIAS: i32;
+    /// Whether [`Isa::dot`] takes any unsigned byte. Then every type with an offset uses 128: bytes of signed weights have 128 added, smaller
+    /// weights are shifted up until their offset is 128, and dots begin at what activations hold for that.
+    const WIDE: bool;
     /// Integers.
     type V: Copy;
     /// `f32`.
     type F: Copy;
 
-    /// Dots with weights up to `max` that may be added up before [`Isa::spill`].
+    /// Dots with weights up to `max` that may be added up before [`Isa::end`].
     fn depth(max: u32, signed: bool) -> usize;
 
     /// Sixteen bytes of each row, as four vectors of four bytes.
@@ -62,19 +63,19 @@ pub(super) trait Isa: Copy {
     fn shl_by(self, a: Self::V, bits: Self::V) -> Self::V;
     /// `a - b` by bytes, wrapping.
     fn sub8(self, a: Self::V, b: Self::V) -> Self::V;
+    /// `a + b` by words, wrapping.
+    fn add32(self, a: Self::V, b: Self::V) -> Self::V;
     /// `a - b` by words, wrapping.
     fn sub32(self, a: Self::V, b: Self::V) -> Self::V;
     /// Byte `i` is `table[index & 15]` of byte `i` of `index`, which is below 16.
     fn lookup(self, table: [u8; 16], index: Self::V) -> Self::V;
     /// In every word byte `i` is byte `from[i]`, 0 where that is negative.
     fn shuffle(self, a: Self::V, from: [i8; 4]) -> Self::V;
-    /// Signed halves of words shifted right.
-    fn sar16(self, a: Self::V, bits: u32) -> Self::V;
     /// Bytes of `a`, with `value` set where `bits & mask` is not zero; `mask` has one bit in each byte.
     fn set_where(self, a: Self::V, bits: Self::V, mask: Self::V, value: u8) -> Self::V;
 
-    /// A scale for [`Isa::spill_scaled`] from byte `j` of every word.
-    fn scale(self, bytes: Self::V, j: usize, signed: bool) -> Self::V;
+    /// Byte `j` of every word.
+    fn byte(self, bytes: Self::V, j: usize, signed: bool) -> Self::V;
     /// `acc + w · q`, four products per lane; `q` at most 127 in magnitude.
     ///
     /// # Safety
@@ -84,18 +85,11 @@ pub(super) trait Isa: Copy {
     fn begin(self, total: Self::V) -> Self::V;
     /// The total with the dots so far: what was given to [`Isa::begin`] last, and all dots since.
     fn end(self, total: Self::V, dots: Self::V) -> Self::V;
-    /// `sum + scale * dots`, the dots having begun at 0.
-    fn end_scaled(self, sum: Self::V, dots: Self::V, scale: Self::V) -> Self::V;
-    /// `-bias * sum` where `sum` fits in 16 bits.
+    /// The word at `p` in all lanes, divided by `2^shift`, which must leave no rest.
     ///
     /// # Safety
-    /// A word can be read at `sum`.
-    unsafe fn minus_bias(self, bias: i32, sum: *const i32) -> Self::V;
-    /// `acc + a · b` of two halves per word, `b` the same for all lanes.
-    ///
-    /// # Safety
-    /// Two halves can be read at `b`.
-    unsafe fn dot16(self, acc: Self::V, a: Self::V, b: *const i16) -> Self::V;
+    /// A word can be read at `p`.
+    unsafe fn splat_at(self, p: *const i32, shift: u32) -> Self::V;
 
     /// Low halves of words as binary16, widened.
     fn f16(self, a: Self::V) -> Self::F;
@@ -105,15 +99,14 @@ pub(super) trait Isa: Copy {
     fn float(self, a: Self::V) -> Self::F;
     /// Zeros.
     fn zero_f(self) -> Self::F;
+    /// `a * b`
+    fn mul(self, a: Self::F, b: Self::F) -> Self::F;
     /// `a * x`
     fn scale_f(self, a: Self::F, x: f32) -> Self::F;
     /// `a * b + c`, rounded once.
     fn fma(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     /// `a * x + c`, rounded once.
     fn fma_x(self, a: Self::F, x: f32, c: Self::F) -> Self::F;
-    /// `c - a * b`, rounded once.
-    fn fnma(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
-
     /// Loads integers.
     ///
     /// # Safety

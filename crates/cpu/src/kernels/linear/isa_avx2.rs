@@ -32,7 +32,7 @@ unsafe fn two(rows: [*const u8; 2], offset: usize) -> __m256i {
 impl Isa for Avx2 {
     const LANES: usize = 8;
     const TOKENS: usize = 4;
-    const SIGNED_BIAS: i32 = 0;
+    const WIDE: bool = false;
     type V = __m256i;
     type F = __m256;
 
@@ -113,6 +113,11 @@ impl Isa for Avx2 {
         unsafe { _mm256_sub_epi8(a, b) }
     }
     #[inline(always)]
+    fn add32(self, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: see above.
+        unsafe { _mm256_add_epi32(a, b) }
+    }
+    #[inline(always)]
     fn sub32(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: see above.
         unsafe { _mm256_sub_epi32(a, b) }
@@ -128,11 +133,6 @@ impl Isa for Avx2 {
         unsafe { _mm256_shuffle_epi8(a, halves(word_shuffle(from))) }
     }
     #[inline(always)]
-    fn sar16(self, a: __m256i, bits: u32) -> __m256i {
-        // SAFETY: see above.
-        unsafe { _mm256_sra_epi16(a, _mm_cvtsi32_si128(bits as i32)) }
-    }
-    #[inline(always)]
     fn set_where(self, a: __m256i, bits: __m256i, mask: __m256i, value: u8) -> __m256i {
         // SAFETY: see above.
         unsafe {
@@ -142,14 +142,15 @@ impl Isa for Avx2 {
         }
     }
 
-    /// The scale in both halves of each word.
     #[inline(always)]
-    fn scale(self, bytes: __m256i, j: usize, signed: bool) -> __m256i {
-        let j = j as i8;
-        if signed {
-            self.sar16(self.shuffle(bytes, [-1, j, -1, j]), 8)
-        } else {
-            self.shuffle(bytes, [j, -1, j, -1])
+    fn byte(self, bytes: __m256i, j: usize, signed: bool) -> __m256i {
+        // SAFETY: see above.
+        unsafe {
+            if signed {
+                _mm256_srai_epi32::<24>(self.shl(bytes, 24 - 8 * j as u32))
+            } else {
+                _mm256_and_si256(self.shr(bytes, 8 * j as u32), _mm256_set1_epi32(0xff))
+            }
         }
     }
     /// Adds to sums of 16 bits, of which each word holds two.
@@ -172,29 +173,17 @@ impl Isa for Avx2 {
     }
     #[inline(always)]
     fn end(self, total: __m256i, dots: __m256i) -> __m256i {
-        self.end_scaled(total, dots, self.splat(0x0001_0001))
-    }
-    #[inline(always)]
-    fn end_scaled(self, sum: __m256i, dots: __m256i, scale: __m256i) -> __m256i {
         // SAFETY: see above.
-        unsafe { _mm256_add_epi32(sum, _mm256_madd_epi16(dots, scale)) }
+        unsafe { _mm256_add_epi32(total, _mm256_madd_epi16(dots, _mm256_set1_epi16(1))) }
     }
     #[inline(always)]
-    unsafe fn minus_bias(self, bias: i32, sum: *const i32) -> __m256i {
-        // SAFETY: see above. The upper halves are multiplied by 0.
+    unsafe fn splat_at(self, p: *const i32, shift: u32) -> __m256i {
+        // SAFETY: see above.
         unsafe {
-            _mm256_madd_epi16(
-                _mm256_set1_epi32(sum.read_unaligned()),
-                _mm256_set1_epi32(-bias & 0xffff),
+            _mm256_sra_epi32(
+                _mm256_set1_epi32(p.read_unaligned()),
+                _mm_cvtsi32_si128(shift as i32),
             )
-        }
-    }
-    #[inline(always)]
-    unsafe fn dot16(self, acc: __m256i, a: __m256i, b: *const i16) -> __m256i {
-        // SAFETY: see above.
-        unsafe {
-            let b = _mm256_set1_epi32(b.cast::<i32>().read_unaligned());
-            _mm256_add_epi32(acc, _mm256_madd_epi16(a, b))
         }
     }
 
@@ -223,6 +212,11 @@ impl Isa for Avx2 {
         unsafe { _mm256_setzero_ps() }
     }
     #[inline(always)]
+    fn mul(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: see above.
+        unsafe { _mm256_mul_ps(a, b) }
+    }
+    #[inline(always)]
     fn scale_f(self, a: __m256, x: f32) -> __m256 {
         // SAFETY: see above.
         unsafe { _mm256_mul_ps(a, _mm256_set1_ps(x)) }
@@ -237,12 +231,6 @@ impl Isa for Avx2 {
         // SAFETY: see above.
         unsafe { _mm256_fmadd_ps(a, _mm256_set1_ps(x), c) }
     }
-    #[inline(always)]
-    fn fnma(self, a: __m256, b: __m256, c: __m256) -> __m256 {
-        // SAFETY: see above.
-        unsafe { _mm256_fnmadd_ps(a, b, c) }
-    }
-
     #[inline(always)]
     unsafe fn load(self, p: *const u32) -> __m256i {
         // SAFETY: see above.

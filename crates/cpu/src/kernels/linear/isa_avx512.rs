@@ -46,7 +46,7 @@ pub(super) const fn word_shuffle(from: [i8; 4]) -> [u8; 16] {
 impl Isa for Avx512 {
     const LANES: usize = 16;
     const TOKENS: usize = 8;
-    const SIGNED_BIAS: i32 = 128;
+    const WIDE: bool = true;
     type V = __m512i;
     type F = __m512;
 
@@ -127,6 +127,11 @@ impl Isa for Avx512 {
         unsafe { _mm512_sub_epi8(a, b) }
     }
     #[inline(always)]
+    fn add32(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_add_epi32(a, b) }
+    }
+    #[inline(always)]
     fn sub32(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_sub_epi32(a, b) }
@@ -142,11 +147,6 @@ impl Isa for Avx512 {
         unsafe { _mm512_shuffle_epi8(a, quarters(word_shuffle(from))) }
     }
     #[inline(always)]
-    fn sar16(self, a: __m512i, bits: u32) -> __m512i {
-        // SAFETY: see above.
-        unsafe { _mm512_sra_epi16(a, _mm_cvtsi32_si128(bits as i32)) }
-    }
-    #[inline(always)]
     fn set_where(self, a: __m512i, bits: __m512i, mask: __m512i, value: u8) -> __m512i {
         // SAFETY: see above.
         unsafe {
@@ -156,15 +156,13 @@ impl Isa for Avx512 {
     }
 
     #[inline(always)]
-    fn scale(self, bytes: __m512i, j: usize, signed: bool) -> __m512i {
+    fn byte(self, bytes: __m512i, j: usize, signed: bool) -> __m512i {
         // SAFETY: see above.
         unsafe {
             if signed {
-                let top = self.shl(bytes, 24 - 8 * j as u32);
-                _mm512_srai_epi32::<24>(top)
+                _mm512_srai_epi32::<24>(self.shl(bytes, 24 - 8 * j as u32))
             } else {
-                let low = self.shr(bytes, 8 * j as u32);
-                _mm512_and_si512(low, _mm512_set1_epi32(0xff))
+                _mm512_and_si512(self.shr(bytes, 8 * j as u32), _mm512_set1_epi32(0xff))
             }
         }
     }
@@ -182,24 +180,14 @@ impl Isa for Avx512 {
         dots
     }
     #[inline(always)]
-    fn end_scaled(self, sum: __m512i, dots: __m512i, scale: __m512i) -> __m512i {
+    unsafe fn splat_at(self, p: *const i32, shift: u32) -> __m512i {
         // SAFETY: see above.
-        unsafe { _mm512_add_epi32(sum, _mm512_mullo_epi32(dots, scale)) }
-    }
-    #[inline(always)]
-    unsafe fn minus_bias(self, bias: i32, sum: *const i32) -> __m512i {
-        // SAFETY: see above. The upper halves are multiplied by 0.
         unsafe {
-            _mm512_madd_epi16(
-                _mm512_set1_epi32(sum.read_unaligned()),
-                _mm512_set1_epi32(-bias & 0xffff),
+            _mm512_sra_epi32(
+                _mm512_set1_epi32(p.read_unaligned()),
+                _mm_cvtsi32_si128(shift as i32),
             )
         }
-    }
-    #[inline(always)]
-    unsafe fn dot16(self, acc: __m512i, a: __m512i, b: *const i16) -> __m512i {
-        // SAFETY: see above.
-        unsafe { _mm512_dpwssd_epi32(acc, a, _mm512_set1_epi32(b.cast::<i32>().read_unaligned())) }
     }
 
     #[inline(always)]
@@ -223,6 +211,11 @@ impl Isa for Avx512 {
         unsafe { _mm512_setzero_ps() }
     }
     #[inline(always)]
+    fn mul(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: see above.
+        unsafe { _mm512_mul_ps(a, b) }
+    }
+    #[inline(always)]
     fn scale_f(self, a: __m512, x: f32) -> __m512 {
         // SAFETY: see above.
         unsafe { _mm512_mul_ps(a, _mm512_set1_ps(x)) }
@@ -237,12 +230,6 @@ impl Isa for Avx512 {
         // SAFETY: see above.
         unsafe { _mm512_fmadd_ps(a, _mm512_set1_ps(x), c) }
     }
-    #[inline(always)]
-    fn fnma(self, a: __m512, b: __m512, c: __m512) -> __m512 {
-        // SAFETY: see above.
-        unsafe { _mm512_fnmadd_ps(a, b, c) }
-    }
-
     #[inline(always)]
     unsafe fn load(self, p: *const u32) -> __m512i {
         // SAFETY: see above.

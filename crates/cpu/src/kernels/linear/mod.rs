@@ -14,7 +14,7 @@
 )]
 
 use super::Set;
-use puna_quant::{ElementType, types as spec};
+use puna_quant::{ActivationKind, ElementType, Q8Row, types as spec};
 
 mod scalar;
 
@@ -41,15 +41,17 @@ mod types;
 
 /// Rows of a full panel: the lanes of a vector.
 pub const PANEL_ROWS: usize = 16;
+/// Most rows of a call: two panels, which share each broadcast of activations.
+pub const MOST_ROWS: usize = 2 * PANEL_ROWS;
 
-/// Sixteen consecutive rows (fewer at the end) of a weight matrix in the file's layout.
+/// Up to 32 consecutive rows of a weight matrix in the file's layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Panel<'a> {
     /// From the panel's first row to the end of the matrix: what follows the panel is only prefetched.
     pub bytes: &'a [u8],
     /// Bytes of one row.
     pub row_bytes: usize,
-    /// Rows that exist: 1 to 16.
+    /// Rows that exist: 1 to 32.
     pub rows: usize,
     /// Weights of one row; a multiple of the type's block length.
     pub cols: usize,
@@ -67,31 +69,12 @@ pub enum Activations<'a> {
         /// Values of one row.
         cols: usize,
     },
-    /// Eight-bit integers with a scale for every 32 values.
-    Q8Block32 {
-        /// `[tokens, cols]`
-        quants: &'a [i8],
-        /// `[tokens, cols / 32]`
-        scales: &'a [f32],
-        /// Sum of the quants of each block: `[tokens, cols / 32]`
-        sums: &'a [i32],
-        /// Scale times sum of each block: `[tokens, cols / 32]`
-        scaled_sums: &'a [f32],
-        /// Rows.
-        tokens: usize,
-        /// Values of one row.
-        cols: usize,
-    },
-    /// Eight-bit integers with a scale for every 256 values.
-    Q8Block256 {
-        /// `[tokens, cols]`
-        quants: &'a [i8],
-        /// `[tokens, cols / 256]`
-        scales: &'a [f32],
-        /// Sum of each 16 quants: `[tokens, cols / 16]`
-        sums16: &'a [i16],
-        /// Sum of each 32 quants: `[tokens, cols / 32]`
-        sums32: &'a [i16],
+    /// Eight-bit integers in blocks.
+    Q8 {
+        /// Blocks of 32 or 256.
+        kind: ActivationKind,
+        /// The parts of all rows, one row after another.
+        parts: Q8Row<'a>,
         /// Rows.
         tokens: usize,
         /// Values of one row.
@@ -101,20 +84,35 @@ pub enum Activations<'a> {
 
 /// Multiplies a panel with every row of the activations.
 ///
-/// `out` is `[tokens, 16]`; lanes beyond `panel.rows` are written with unspecified values. No byte outside `panel.bytes` is read.
+/// `out` is `[panels, tokens, 16]`, rows 16 to 31 being the second panel; lanes beyond `panel.rows` are written with unspecified values. No byte outside `panel.bytes` is read.
 ///
 /// # Safety
 /// The CPU has the features of the kernel's [`Set`]. Shapes are checked by the kernel itself, which panics when they do not
 /// fit together.
 pub type PanelFn = unsafe fn(panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]);
 
-impl Panel<'_> {
+impl<'a> Panel<'a> {
+    /// The first sixteen rows, then the others.
+    #[inline(always)]
+    pub(super) fn halves(&self) -> [Option<Panel<'a>>; 2] {
+        let first = Panel {
+            rows: self.rows.min(PANEL_ROWS),
+            ..*self
+        };
+        let second = (self.rows > PANEL_ROWS).then(|| Panel {
+            bytes: &self.bytes[PANEL_ROWS * self.row_bytes..],
+            rows: self.rows - PANEL_ROWS,
+            ..*self
+        });
+        [Some(first), second]
+    }
+
     /// Panics if the shape is not that of rows of `cols` weights.
     #[cfg(target_arch = "x86_64")]
     fn check(&self, cols: usize, block_len: usize, block_bytes: usize) {
         assert!(
-            (1..=PANEL_ROWS).contains(&self.rows),
-            "a panel has 1 to 16 rows"
+            (1..=MOST_ROWS).contains(&self.rows),
+            "a panel has 1 to 32 rows"
         );
         assert_eq!(self.cols, cols, "columns of weights and activations");
         assert!(

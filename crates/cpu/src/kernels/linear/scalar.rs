@@ -1,7 +1,7 @@
 //! Panels by the specification itself: one dot product of `puna_quant` after another.
 
 use super::{Activations, PANEL_ROWS, Panel};
-use puna_quant::{ActivationRow, Codec, Q8Block32Row, Q8Block256Row, types};
+use puna_quant::{ActivationKind, ActivationRow, Codec, Q8Row, types};
 
 /// A codec that needs no value.
 pub(super) trait Spec: Codec {
@@ -18,9 +18,7 @@ impl<'a> Activations<'a> {
     /// Number of rows.
     pub fn tokens(&self) -> usize {
         match *self {
-            Self::F32 { tokens, .. }
-            | Self::Q8Block32 { tokens, .. }
-            | Self::Q8Block256 { tokens, .. } => tokens,
+            Self::F32 { tokens, .. } | Self::Q8 { tokens, .. } => tokens,
         }
     }
 
@@ -29,37 +27,22 @@ impl<'a> Activations<'a> {
     fn row(&self, t: usize) -> ActivationRow<'a> {
         match *self {
             Self::F32 { x, cols, .. } => ActivationRow::F32(&x[t * cols..][..cols]),
-            Self::Q8Block32 {
-                quants,
-                scales,
-                sums,
-                scaled_sums,
-                cols,
-                ..
+            Self::Q8 {
+                kind, parts, cols, ..
             } => {
-                let n = cols / 32;
-                ActivationRow::Q8Block32(Q8Block32Row {
-                    quants: &quants[t * cols..][..cols],
-                    scales: &scales[t * n..][..n],
-                    sums: &sums[t * n..][..n],
-                    scaled_sums: &scaled_sums[t * n..][..n],
-                })
-            }
-            Self::Q8Block256 {
-                quants,
-                scales,
-                sums16,
-                sums32,
-                cols,
-                ..
-            } => {
-                let n = cols / 256;
-                ActivationRow::Q8Block256(Q8Block256Row {
-                    quants: &quants[t * cols..][..cols],
-                    scales: &scales[t * n..][..n],
-                    sums16: &sums16[t * 16 * n..][..16 * n],
-                    sums32: &sums32[t * 8 * n..][..8 * n],
-                })
+                let (blocks, offsets, sums) =
+                    (cols / kind.block_len(), cols / kind.offset_len(), cols / 32);
+                let row = Q8Row {
+                    quants: &parts.quants[t * cols..][..cols],
+                    scales: &parts.scales[t * blocks..][..blocks],
+                    offsets: &parts.offsets[t * offsets..][..offsets],
+                    sums: &parts.sums[t * sums..][..sums],
+                };
+                if kind == ActivationKind::Q8Block256 {
+                    ActivationRow::Q8Block256(row)
+                } else {
+                    ActivationRow::Q8Block32(row)
+                }
             }
         }
     }
@@ -67,12 +50,16 @@ impl<'a> Activations<'a> {
 
 #[inline(always)]
 fn panel<C: Spec>(panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]) {
-    for t in 0..x.tokens() {
+    let tokens = x.tokens();
+    for t in 0..tokens {
         let x = x.row(t);
         for r in 0..panel.rows {
             let row = &panel.bytes[r * panel.row_bytes..][..panel.row_bytes];
             match C::CODEC.dot(row, x) {
-                Ok(sum) => out[t * PANEL_ROWS + r] = sum,
+                Ok(sum) => {
+                    let panel = r / PANEL_ROWS * tokens;
+                    out[(panel + t) * PANEL_ROWS + r % PANEL_ROWS] = sum;
+                }
                 Err(error) => panic!("{error}"),
             }
         }

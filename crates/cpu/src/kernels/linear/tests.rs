@@ -1,8 +1,8 @@
 //! Every kernel against the specification, bit for bit.
 
-use super::{Activations, PANEL_ROWS, Panel, panel_fn};
+use super::{Activations, MOST_ROWS, PANEL_ROWS, Panel, panel_fn};
 use crate::kernels::Set;
-use puna_quant::{ActivationKind, ElementType, ScaleKind};
+use puna_quant::{ActivationBuffer, ActivationKind, ActivationRow, ElementType, Q8Row, ScaleKind};
 
 const TYPES: [ElementType; 15] = [
     ElementType::Q4_0,
@@ -22,9 +22,9 @@ const TYPES: [ElementType; 15] = [
     ElementType::Q8_K,
 ];
 
-const TOKENS: [usize; 12] = [1, 2, 3, 4, 5, 8, 9, 17, 31, 40, 64, 70];
+const TOKENS: [usize; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 17, 31, 64, 70];
 const MOST_TOKENS: usize = 70;
-const ROWS: [usize; 4] = [1, 5, 15, 16];
+const ROWS: [usize; 6] = [1, 15, 16, 17, 31, 32];
 
 /// Sets that this CPU can run.
 fn sets() -> Vec<Set> {
@@ -112,47 +112,29 @@ impl<T> Drop for Guarded<T> {
     }
 }
 
-/// Activations in both forms.
+/// Quantized activations.
 struct Input {
     kind: ActivationKind,
     cols: usize,
     quants: Guarded<i8>,
     scales: Guarded<f32>,
-    sums: Guarded<i32>,
-    scaled_sums: Guarded<f32>,
-    sums16: Guarded<i16>,
-    sums32: Guarded<i16>,
+    offsets: Guarded<i32>,
+    sums: Guarded<f32>,
 }
 
 impl Input {
     fn new(kind: ActivationKind, x: &[f32], cols: usize) -> Self {
-        let n = x.len();
-        let (mut quants, mut sums, mut scaled_sums) =
-            (vec![0; n], vec![0; n / 32], vec![0.0; n / 32]);
-        let mut scales = vec![0.0; n / kind.block_len()];
-        let (mut sums16, mut sums32) = (vec![0; n / 16], vec![0; n / 32]);
-        if kind == ActivationKind::Q8Block32 {
-            puna_quant::quantize_q8_block32(
-                x,
-                &mut quants,
-                &mut scales,
-                &mut sums,
-                &mut scaled_sums,
-            )
-            .unwrap();
-        } else {
-            puna_quant::quantize_q8_block256(x, &mut quants, &mut scales, &mut sums16, &mut sums32)
-                .unwrap();
-        }
+        let buffer = ActivationBuffer::new(kind, x).unwrap();
+        let (ActivationRow::Q8Block32(row) | ActivationRow::Q8Block256(row)) = buffer.row() else {
+            panic!("{kind}");
+        };
         Self {
             kind,
             cols,
-            quants: Guarded::new(&quants),
-            scales: Guarded::new(&scales),
-            sums: Guarded::new(&sums),
-            scaled_sums: Guarded::new(&scaled_sums),
-            sums16: Guarded::new(&sums16),
-            sums32: Guarded::new(&sums32),
+            quants: Guarded::new(row.quants),
+            scales: Guarded::new(row.scales),
+            offsets: Guarded::new(row.offsets),
+            sums: Guarded::new(row.sums),
         }
     }
 
@@ -161,26 +143,17 @@ impl Input {
         fn tail<T>(all: &[T], len: usize) -> &[T] {
             &all[all.len() - len..]
         }
-        let cols = self.cols;
-        let n = tokens * cols;
-        if self.kind == ActivationKind::Q8Block32 {
-            Activations::Q8Block32 {
+        let n = tokens * self.cols;
+        Activations::Q8 {
+            kind: self.kind,
+            parts: Q8Row {
                 quants: tail(&self.quants, n),
-                scales: tail(&self.scales, n / 32),
+                scales: tail(&self.scales, n / self.kind.block_len()),
+                offsets: tail(&self.offsets, n / self.kind.offset_len()),
                 sums: tail(&self.sums, n / 32),
-                scaled_sums: tail(&self.scaled_sums, n / 32),
-                tokens,
-                cols,
-            }
-        } else {
-            Activations::Q8Block256 {
-                quants: tail(&self.quants, n),
-                scales: tail(&self.scales, n / 256),
-                sums16: tail(&self.sums16, n / 16),
-                sums32: tail(&self.sums32, n / 32),
-                tokens,
-                cols,
-            }
+            },
+            tokens,
+            cols: self.cols,
         }
     }
 }
@@ -210,7 +183,7 @@ fn activations(noise: &mut Noise, cols: usize) -> Vec<f32> {
 fn weights(noise: &mut Noise, ty: ElementType, cols: usize, wild: bool) -> Vec<u8> {
     let row_bytes = ty.row_bytes(cols).unwrap();
     let mut bytes = Vec::new();
-    for r in 0..PANEL_ROWS {
+    for r in 0..MOST_ROWS {
         for _ in 0..row_bytes {
             bytes.push(match r {
                 3 => 0xff,
@@ -243,6 +216,11 @@ fn same(a: f32, b: f32) -> bool {
     a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
 }
 
+/// Where the result of a row and token is.
+fn at(row: usize, token: usize, tokens: usize) -> usize {
+    (row / PANEL_ROWS * tokens + token) * PANEL_ROWS + row % PANEL_ROWS
+}
+
 /// All sets, token counts and row counts for one type and shape.
 fn check(ty: ElementType, cols: usize, wild: bool) {
     let mut noise = Noise(0x9e37_79b9 + cols as u64);
@@ -252,11 +230,11 @@ fn check(ty: ElementType, cols: usize, wild: bool) {
     let row_bytes = ty.row_bytes(cols).unwrap();
     // SAFETY: any CPU runs this set.
     let expected = unsafe {
-        let mut out = vec![0.0; MOST_TOKENS * PANEL_ROWS];
+        let mut out = vec![0.0; MOST_TOKENS * MOST_ROWS];
         let panel = Panel {
             bytes: &bytes,
             row_bytes,
-            rows: PANEL_ROWS,
+            rows: MOST_ROWS,
             cols,
         };
         panel_fn(Set::Portable, ty).unwrap()(&panel, &x.last(MOST_TOKENS), &mut out);
@@ -271,7 +249,7 @@ fn check(ty: ElementType, cols: usize, wild: bool) {
     for set in sets() {
         let kernel = panel_fn(set, ty).unwrap();
         for rows in ROWS {
-            let first = PANEL_ROWS - rows;
+            let first = MOST_ROWS - rows;
             let end = Guarded::new(&bytes[first * row_bytes..]);
             let panel = Panel {
                 bytes: &end,
@@ -280,13 +258,13 @@ fn check(ty: ElementType, cols: usize, wild: bool) {
                 cols,
             };
             for tokens in TOKENS {
-                let out = &mut vec![f32::NAN; tokens * PANEL_ROWS];
+                let out = &mut vec![f32::NAN; tokens * MOST_ROWS];
                 // SAFETY: the CPU has the set.
                 unsafe { kernel(&panel, &x.last(tokens), out) };
                 for t in 0..tokens {
                     for r in 0..rows {
-                        let e = expected[(MOST_TOKENS - tokens + t) * PANEL_ROWS + first + r];
-                        let o = out[t * PANEL_ROWS + r];
+                        let e = expected[at(first + r, MOST_TOKENS - tokens + t, MOST_TOKENS)];
+                        let o = out[at(r, t, tokens)];
                         assert!(
                             same(o, e),
                             "{ty:?} {set:?}: {cols} columns, token {t} of {tokens}, row {r} of {rows}: {o}, expected {e}"

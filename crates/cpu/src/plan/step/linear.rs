@@ -4,7 +4,7 @@ use super::{Packed, RunState, rows::activations};
 use crate::kernels::{
     PanelKernel,
     elementwise::{Activation, Combine},
-    linear::{PANEL_ROWS, Panel},
+    linear::{MOST_ROWS, PANEL_ROWS, Panel},
 };
 use puna_graph::{Rows, ValueId, Vector, Weight, WeightId};
 use std::ops::Range;
@@ -47,33 +47,33 @@ pub(crate) struct LinearStep {
     pub parts: Vec<LinearPart>,
 }
 
-/// A chunk: some panels of one part for some tokens.
+/// A chunk: some pairs of panels of one part for some tokens.
 struct Chunk<'s> {
     part: &'s LinearPart,
-    panels: Range<usize>,
+    pairs: Range<usize>,
     tokens: Range<usize>,
 }
 
-/// Floats of scratch that a worker needs for `tokens` tokens: results of two panels.
+/// Floats of scratch that a worker needs for `tokens` tokens: results of a pair of panels of two matrices.
 pub(crate) fn scratch_floats(tokens: usize) -> usize {
-    2 * PANEL_ROWS * tokens
+    2 * MOST_ROWS * tokens
 }
 
 impl LinearPart {
-    fn panels(&self, run: &RunState<'_>) -> usize {
+    fn pairs(&self, run: &RunState<'_>) -> usize {
         run.graph
             .weight(self.matrix.weight)
             .rows()
-            .div_ceil(PANEL_ROWS)
+            .div_ceil(MOST_ROWS)
     }
 
-    fn panels_per_chunk(&self, run: &RunState<'_>, tokens: usize) -> usize {
+    fn pairs_per_chunk(&self, run: &RunState<'_>, tokens: usize) -> usize {
         let weight = run.graph.weight(self.matrix.weight);
         let matrices = 1 + usize::from(self.gated.is_some());
-        let by_bytes = CHUNK_BYTES / (matrices * PANEL_ROWS * weight.row_bytes()).max(1);
-        let by_work = CHUNK_WORK / (matrices * PANEL_ROWS * weight.cols() * tokens).max(1);
+        let by_bytes = CHUNK_BYTES / (matrices * MOST_ROWS * weight.row_bytes()).max(1);
+        let by_work = CHUNK_WORK / (matrices * MOST_ROWS * weight.cols() * tokens).max(1);
         // The last chunks should not leave a worker alone for long.
-        let fair = self.panels(run).div_ceil(4 * run.workers);
+        let fair = self.pairs(run).div_ceil(4 * run.workers);
         by_bytes.min(by_work).min(fair).max(1)
     }
 }
@@ -92,12 +92,12 @@ impl LinearStep {
 
     pub(crate) fn chunks(&self, run: &RunState<'_>) -> usize {
         let tokens = run.row_count(self.rows).min(self.tokens_per_block(run));
-        let panels: usize = self
+        let per_block: usize = self
             .parts
             .iter()
-            .map(|p| p.panels(run).div_ceil(p.panels_per_chunk(run, tokens)))
+            .map(|p| p.pairs(run).div_ceil(p.pairs_per_chunk(run, tokens)))
             .sum();
-        self.blocks(run) * panels
+        self.blocks(run) * per_block
     }
 
     /// Chunks are ordered by token block, so that its activations stay in cache.
@@ -108,12 +108,12 @@ impl LinearStep {
         let first = index / per_block * block;
         index %= per_block;
         for part in &self.parts {
-            let size = part.panels_per_chunk(run, tokens);
-            let chunks = part.panels(run).div_ceil(size);
+            let size = part.pairs_per_chunk(run, tokens);
+            let chunks = part.pairs(run).div_ceil(size);
             if index < chunks {
                 return Some(Chunk {
                     part,
-                    panels: index * size..((index + 1) * size).min(part.panels(run)),
+                    pairs: index * size..((index + 1) * size).min(part.pairs(run)),
                     tokens: first..(first + block).min(rows),
                 });
             }
@@ -134,29 +134,29 @@ impl Chunk<'_> {
         let tokens = self.tokens.len();
         // SAFETY: the worker runs this chunk, which asks once.
         let scratch = unsafe { run.scratch(worker, scratch_floats(tokens)) };
-        let (first, second) = scratch.split_at_mut(PANEL_ROWS * tokens);
-        for panel in self.panels.clone() {
-            self.multiply(run, &self.part.matrix, panel, first);
+        let (first, second) = scratch.split_at_mut(MOST_ROWS * tokens);
+        let rows = run.graph.weight(self.part.matrix.weight).rows();
+        for pair in self.pairs.clone() {
+            let rows = pair * MOST_ROWS..rows.min((pair + 1) * MOST_ROWS);
+            let floats = rows.len().div_ceil(PANEL_ROWS) * PANEL_ROWS * tokens;
+            let (first, second) = (&mut first[..floats], &mut second[..floats]);
+            self.multiply(run, &self.part.matrix, rows.clone(), first);
             if let Some((matrix, kind)) = &self.part.gated {
-                self.multiply(run, matrix, panel, second);
+                self.multiply(run, matrix, rows.clone(), second);
                 run.kernels
                     .combine_in_place(Combine::Gate(*kind), first, second);
             }
-            self.store(run, panel, first);
+            self.store(run, rows, first);
         }
     }
 
-    /// `[tokens, 16]` products of a panel, with factor and bias.
-    fn multiply(&self, run: &RunState<'_>, matrix: &Matrix, panel: usize, out: &mut [f32]) {
+    /// `[panels, tokens, 16]` products of some rows, with factor and bias.
+    fn multiply(&self, run: &RunState<'_>, matrix: &Matrix, rows: Range<usize>, out: &mut [f32]) {
         let weight = run.graph.weight(matrix.weight);
-        let row = panel * PANEL_ROWS;
-        let rows = PANEL_ROWS.min(weight.rows() - row);
         let tokens = self.tokens.clone();
         // SAFETY: an earlier step has written the input.
         let x = unsafe { activations(run, matrix.input, tokens, weight.cols()) };
-        matrix
-            .kernel
-            .multiply(&panel_of(weight, row, rows), &x, out);
+        matrix.kernel.multiply(&panel_of(weight, &rows), &x, out);
         let scale = weight.scale();
         if scale != 1.0 {
             for y in out.iter_mut() {
@@ -164,41 +164,50 @@ impl Chunk<'_> {
             }
         }
         if let Some(bias) = &matrix.bias {
-            let bias = &bias.data[row..row + rows];
-            for lanes in out.chunks_exact_mut(PANEL_ROWS) {
-                for (y, b) in lanes.iter_mut().zip(bias) {
-                    *y += b;
+            let panels = out.chunks_mut(PANEL_ROWS * self.tokens.len());
+            for (out, bias) in panels.zip(bias.data[rows].chunks(PANEL_ROWS)) {
+                for lanes in out.chunks_exact_mut(PANEL_ROWS) {
+                    for (y, b) in lanes.iter_mut().zip(bias) {
+                        *y += b;
+                    }
                 }
             }
         }
     }
 
-    fn store(&self, run: &RunState<'_>, panel: usize, results: &[f32]) {
+    fn store(&self, run: &RunState<'_>, rows: Range<usize>, results: &[f32]) {
+        let panels = results.chunks(PANEL_ROWS * self.tokens.len());
+        for (first, results) in rows.clone().step_by(PANEL_ROWS).zip(panels) {
+            let columns = first..rows.end.min(first + PANEL_ROWS);
+            for (token, lanes) in self.tokens.clone().zip(results.chunks_exact(PANEL_ROWS)) {
+                self.store_row(run, token, columns.clone(), &lanes[..columns.len()]);
+            }
+        }
+    }
+
+    fn store_row(&self, run: &RunState<'_>, token: usize, columns: Range<usize>, lanes: &[f32]) {
         let out = &run.buffers[self.part.out];
-        let columns = panel * PANEL_ROWS..out.len.min((panel + 1) * PANEL_ROWS);
-        for (token, lanes) in self.tokens.clone().zip(results.chunks_exact(PANEL_ROWS)) {
-            // SAFETY: these columns of the result belong to this chunk, which reads them nowhere.
-            let target = unsafe { run.arena.row_mut::<f32>(out, token, columns.clone()) };
-            target.copy_from_slice(&lanes[..columns.len()]);
-            if let Some(residual) = self.part.residual {
-                // SAFETY: an earlier step has written the other operand.
-                let row = unsafe {
-                    run.arena
-                        .rows::<f32>(&run.buffers[residual], token..token + 1)
-                };
-                for (y, r) in target.iter_mut().zip(&row[columns.clone()]) {
-                    *y += r;
-                }
+        // SAFETY: these columns of the result belong to this chunk, which reads them nowhere.
+        let target = unsafe { run.arena.row_mut::<f32>(out, token, columns.clone()) };
+        target.copy_from_slice(lanes);
+        if let Some(residual) = self.part.residual {
+            // SAFETY: an earlier step has written the other operand.
+            let row = unsafe {
+                run.arena
+                    .rows::<f32>(&run.buffers[residual], token..token + 1)
+            };
+            for (y, r) in target.iter_mut().zip(&row[columns]) {
+                *y += r;
             }
         }
     }
 }
 
-fn panel_of(weight: &Weight, row: usize, rows: usize) -> Panel<'_> {
+fn panel_of<'a>(weight: &'a Weight, rows: &Range<usize>) -> Panel<'a> {
     Panel {
-        bytes: &weight.bytes()[row * weight.row_bytes()..],
+        bytes: &weight.bytes()[rows.start * weight.row_bytes()..],
         row_bytes: weight.row_bytes(),
-        rows,
+        rows: rows.len(),
         cols: weight.cols(),
     }
 }

@@ -11,6 +11,7 @@ pub(crate) use rows::{RowCodec, RowOp, RowsStep};
 use super::arena::{Arena, Buffer};
 use crate::{cache::CpuCache, kernels::Kernels, memory::Block};
 use puna_graph::{Batch, Graph, Rows};
+use puna_quant::ActivationKind;
 
 /// One parallel region.
 #[derive(Debug)]
@@ -26,17 +27,13 @@ pub(crate) enum Step {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Packed {
     F32(usize),
-    Q8Block32 {
+    /// The parts of a [`puna_quant::Q8Row`].
+    Q8 {
+        kind: ActivationKind,
         quants: usize,
         scales: usize,
+        offsets: usize,
         sums: usize,
-        scaled_sums: usize,
-    },
-    Q8Block256 {
-        quants: usize,
-        scales: usize,
-        sums16: usize,
-        sums32: usize,
     },
 }
 
@@ -45,18 +42,13 @@ impl Packed {
     pub(crate) fn buffers(self) -> Vec<usize> {
         match self {
             Self::F32(x) => vec![x],
-            Self::Q8Block32 {
+            Self::Q8 {
                 quants,
                 scales,
+                offsets,
                 sums,
-                scaled_sums,
-            } => vec![quants, scales, sums, scaled_sums],
-            Self::Q8Block256 {
-                quants,
-                scales,
-                sums16,
-                sums32,
-            } => vec![quants, scales, sums16, sums32],
+                ..
+            } => vec![quants, scales, offsets, sums],
         }
     }
 }

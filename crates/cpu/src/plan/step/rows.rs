@@ -14,7 +14,7 @@ use puna_graph::{
     LayerId, PAGE_POSITIONS, Rows, WeightId,
     ops::{Norm, RopeOrder},
 };
-use puna_quant::Codec;
+use puna_quant::{Codec, Q8Row, Q8RowMut};
 use std::{fmt, ops::Range};
 
 /// Most rows of a chunk: enough to make taking one cheap, few enough to share the work.
@@ -193,41 +193,26 @@ impl RowOp {
 }
 
 fn quantize(run: &RunState<'_>, x: &[f32], out: Packed, row: usize) {
-    let k = &run.kernels;
-    // SAFETY (both calls): the parts are different buffers of these types that only this op writes, and the row belongs to this chunk.
-    match out {
-        Packed::F32(_) => {}
-        Packed::Q8Block32 {
-            quants,
-            scales,
-            sums,
-            scaled_sums,
-            // SAFETY: as above.
-        } => unsafe {
-            k.quantize_q8_block32(
-                x,
-                write(run, quants, row),
-                write(run, scales, row),
-                write(run, sums, row),
-                write(run, scaled_sums, row),
-            );
-        },
-        Packed::Q8Block256 {
-            quants,
-            scales,
-            sums16,
-            sums32,
-            // SAFETY: as above.
-        } => unsafe {
-            k.quantize_q8_block256(
-                x,
-                write(run, quants, row),
-                write(run, scales, row),
-                write(run, sums16, row),
-                write(run, sums32, row),
-            );
-        },
-    }
+    let Packed::Q8 {
+        kind,
+        quants,
+        scales,
+        offsets,
+        sums,
+    } = out
+    else {
+        return;
+    };
+    // SAFETY: the parts are different buffers of these types that only this op writes, and the row belongs to this chunk.
+    let mut to = unsafe {
+        Q8RowMut {
+            quants: write(run, quants, row),
+            scales: write(run, scales, row),
+            offsets: write(run, offsets, row),
+            sums: write(run, sums, row),
+        }
+    };
+    run.kernels.quantize_q8(kind, x, &mut to);
 }
 
 /// Rows of a packed value as a panel kernel reads them.
@@ -255,37 +240,25 @@ pub(super) unsafe fn activations<'a>(
             tokens,
             cols,
         },
-        Packed::Q8Block32 {
+        Packed::Q8 {
+            kind,
             quants,
             scales,
+            offsets,
             sums,
-            scaled_sums,
+        } => Activations::Q8 {
+            kind,
             // SAFETY: see above.
-        } => unsafe {
-            Activations::Q8Block32 {
-                quants: all(run, quants, &rows),
-                scales: all(run, scales, &rows),
-                sums: all(run, sums, &rows),
-                scaled_sums: all(run, scaled_sums, &rows),
-                tokens,
-                cols,
-            }
-        },
-        Packed::Q8Block256 {
-            quants,
-            scales,
-            sums16,
-            sums32,
-            // SAFETY: see above.
-        } => unsafe {
-            Activations::Q8Block256 {
-                quants: all(run, quants, &rows),
-                scales: all(run, scales, &rows),
-                sums16: all(run, sums16, &rows),
-                sums32: all(run, sums32, &rows),
-                tokens,
-                cols,
-            }
+            parts: unsafe {
+                Q8Row {
+                    quants: all(run, quants, &rows),
+                    scales: all(run, scales, &rows),
+                    offsets: all(run, offsets, &rows),
+                    sums: all(run, sums, &rows),
+                }
+            },
+            tokens,
+            cols,
         },
     }
 }

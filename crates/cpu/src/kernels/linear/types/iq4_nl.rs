@@ -21,7 +21,7 @@ impl Block32 for Iq4Nl {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, i: usize) -> I::V {
-        isa.lookup(levels(LEVELS, I::SIGNED_BIAS), nibbles(isa, &raw.1, i))
+        isa.lookup(levels::<I>(LEVELS), nibbles(isa, &raw.1, i, 0))
     }
     #[inline(always)]
     fn scales<I: Isa>(isa: I, raw: &Self::Raw<I>) -> (I::F, I::F) {

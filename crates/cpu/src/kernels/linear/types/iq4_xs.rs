@@ -64,10 +64,6 @@ impl Block256 for Iq4Xs {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, _unit: usize, i: usize) -> I::V {
-        isa.lookup(levels(LEVELS, I::SIGNED_BIAS), nibbles(isa, raw, i))
-    }
-    #[inline(always)]
-    fn sub_block(chunk: usize, _unit: usize) -> usize {
-        chunk
+        isa.lookup(levels::<I>(LEVELS), nibbles(isa, raw, i, 0))
     }
 }

@@ -30,15 +30,34 @@ pub(super) use q5_k::Q5K;
 pub(super) use q6_k::Q6K;
 pub(super) use q8_0::Q8_0;
 
-/// Quad `i` of a block whose sixteen bytes hold weights 0 to 15 in their low halves and 16 to 31 in their high halves.
+/// Words shifted left, or right where `bits` is negative.
 #[inline(always)]
-fn nibbles<I: Isa>(isa: I, words: &[I::V; 4], i: usize) -> I::V {
-    let low = isa.splat(0x0f0f_0f0f);
-    if i < 4 {
-        isa.and(words[i], low)
+fn shift<I: Isa>(isa: I, words: I::V, bits: i32) -> I::V {
+    if bits >= 0 {
+        isa.shl(words, bits.unsigned_abs())
     } else {
-        isa.and(isa.shr(words[i - 4], 4), low)
+        isa.shr(words, bits.unsigned_abs())
     }
+}
+
+/// By how many bits weights that have `bias` added are shifted up; see [`Isa::WIDE`].
+pub(super) const fn raise<I: Isa>(bias: i32) -> i32 {
+    if I::WIDE && bias != 0 {
+        7 - bias.trailing_zeros() as i32
+    } else {
+        0
+    }
+}
+
+/// Quad `i` of a block whose sixteen bytes hold weights 0 to 15 in their low halves and 16 to 31 in their high halves, shifted up by `up`.
+#[inline(always)]
+fn nibbles<I: Isa>(isa: I, words: &[I::V; 4], i: usize, up: i32) -> I::V {
+    let words = if i < 4 {
+        shift(isa, words[i], up)
+    } else {
+        shift(isa, words[i - 4], up - 4)
+    };
+    isa.and(words, isa.splat(0x0f0f_0f0f << up))
 }
 
 /// The word at the start of each row.
@@ -51,20 +70,21 @@ unsafe fn word<I: Isa>(isa: I, rows: Rows) -> I::V {
     unsafe { isa.turn(rows)[0] }
 }
 
-/// Quad `i` of the fifth bits: sets 16 in those bytes of `w` whose bit of the word `bits` is set, bit `n` being weight `n`'s.
+/// Quad `i` of the fifth bits: sets `value` in those bytes of `w` whose bit of the word `bits` is set, bit `n` being weight `n`'s.
 #[inline(always)]
-fn fifth_bits<I: Isa>(isa: I, w: I::V, bits: I::V, i: usize) -> I::V {
+fn fifth_bits<I: Isa>(isa: I, w: I::V, bits: I::V, i: usize, value: u8) -> I::V {
     let b = (i / 2) as i8;
     let mask = isa.splat(0x0804_0201 << (4 * (i % 2)));
-    isa.set_where(w, isa.shuffle(bits, [b; 4]), mask, 16)
+    isa.set_where(w, isa.shuffle(bits, [b; 4]), mask, value)
 }
 
-/// Levels of a table, moved up by `bias`.
-const fn levels(levels: [i8; 16], bias: i32) -> [u8; 16] {
+/// Levels of a table as signed weights, with 128 added where sets want that.
+const fn levels<I: Isa>(levels: [i8; 16]) -> [u8; 16] {
+    let offset = if I::WIDE { 128 } else { 0 };
     let mut bytes = [0; 16];
     let mut i = 0;
     while i < 16 {
-        bytes[i] = (levels[i] as i32 + bias) as u8;
+        bytes[i] = (levels[i] as i32 + offset) as u8;
         i += 1;
     }
     bytes

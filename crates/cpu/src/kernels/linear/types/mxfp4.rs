@@ -9,8 +9,9 @@ pub(in super::super) struct Mxfp4;
 
 impl Block32 for Mxfp4 {
     const BYTES: usize = 17;
-    const MAX: u32 = 24;
-    const BIAS: i32 = 12;
+    const MAX: u32 = 255;
+    const BIAS: i32 = 0;
+    const SIGNED: bool = true;
     type Raw<I: Isa> = (I::V, [I::V; 4]);
 
     #[inline(always)]
@@ -20,7 +21,7 @@ impl Block32 for Mxfp4 {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, i: usize) -> I::V {
-        isa.lookup(levels(LEVELS, Self::BIAS), nibbles(isa, &raw.1, i))
+        isa.lookup(levels::<I>(LEVELS), nibbles(isa, &raw.1, i, 0))
     }
     /// Half of `2^(e - 127)`: exponent bits `e - 1`, or for `e` of 0 and 1 a subnormal of one bit.
     #[inline(always)]

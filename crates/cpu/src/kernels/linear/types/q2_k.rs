@@ -48,8 +48,4 @@ impl Block256 for Q2K {
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V {
         isa.and(isa.shr(raw[i], 2 * unit as u32), isa.splat(0x0303_0303))
     }
-    #[inline(always)]
-    fn sub_block(chunk: usize, unit: usize) -> usize {
-        chunk / 2 * 8 + 2 * unit + chunk % 2
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::super::block256::{Block256, Header};
 use super::super::isa::{Isa, Rows};
+use super::{raise, shift};
 
 pub(in super::super) struct Q3K;
 
@@ -72,11 +73,9 @@ impl Block256 for Q3K {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V {
-        let low = isa.and(isa.shr(raw.0[i], 2 * unit as u32), isa.splat(0x0303_0303));
-        isa.set_where(low, raw.1[i], raw.2[unit], 4)
-    }
-    #[inline(always)]
-    fn sub_block(chunk: usize, unit: usize) -> usize {
-        chunk / 2 * 8 + 2 * unit + chunk % 2
+        let up = raise::<I>(Self::BIAS);
+        let low = shift(isa, raw.0[i], up - 2 * unit as i32);
+        let low = isa.and(low, isa.splat(0x0303_0303 << up));
+        isa.set_where(low, raw.1[i], raw.2[unit], 4 << up)
     }
 }

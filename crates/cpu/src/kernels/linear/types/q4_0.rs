@@ -2,7 +2,7 @@
 
 use super::super::block32::Block32;
 use super::super::isa::{Isa, Rows};
-use super::{nibbles, word};
+use super::{nibbles, raise, word};
 
 pub(in super::super) struct Q4_0;
 
@@ -19,7 +19,7 @@ impl Block32 for Q4_0 {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, i: usize) -> I::V {
-        nibbles(isa, &raw.1, i)
+        nibbles(isa, &raw.1, i, raise::<I>(Self::BIAS))
     }
     #[inline(always)]
     fn scales<I: Isa>(isa: I, raw: &Self::Raw<I>) -> (I::F, I::F) {

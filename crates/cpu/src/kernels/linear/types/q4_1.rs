@@ -20,7 +20,7 @@ impl Block32 for Q4_1 {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, i: usize) -> I::V {
-        nibbles(isa, &raw.1, i)
+        nibbles(isa, &raw.1, i, 0)
     }
     #[inline(always)]
     fn scales<I: Isa>(isa: I, raw: &Self::Raw<I>) -> (I::F, I::F) {

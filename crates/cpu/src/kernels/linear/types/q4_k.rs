@@ -43,8 +43,4 @@ impl Block256 for Q4K {
         let w = if unit == 0 { w } else { isa.shr(w, 4) };
         isa.and(w, isa.splat(0x0f0f_0f0f))
     }
-    #[inline(always)]
-    fn sub_block(chunk: usize, unit: usize) -> usize {
-        2 * chunk + unit
-    }
 }

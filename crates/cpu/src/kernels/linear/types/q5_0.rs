@@ -2,7 +2,7 @@
 
 use super::super::block32::Block32;
 use super::super::isa::{Isa, Rows};
-use super::{fifth_bits, nibbles};
+use super::{fifth_bits, nibbles, raise};
 
 pub(in super::super) struct Q5_0;
 
@@ -26,7 +26,8 @@ impl Block32 for Q5_0 {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Raw<I::V>, i: usize) -> I::V {
-        fifth_bits(isa, nibbles(isa, &raw.2, i), raw.1, i)
+        let up = raise::<I>(Self::BIAS);
+        fifth_bits(isa, nibbles(isa, &raw.2, i, up), raw.1, i, 16 << up)
     }
     #[inline(always)]
     fn scales<I: Isa>(isa: I, raw: &Raw<I::V>) -> (I::F, I::F) {

@@ -26,7 +26,7 @@ impl Block32 for Q5_1 {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Raw<I::V>, i: usize) -> I::V {
-        fifth_bits(isa, nibbles(isa, &raw.2, i), raw.1, i)
+        fifth_bits(isa, nibbles(isa, &raw.2, i, 0), raw.1, i, 16)
     }
     #[inline(always)]
     fn scales<I: Isa>(isa: I, raw: &Raw<I::V>) -> (I::F, I::F) {

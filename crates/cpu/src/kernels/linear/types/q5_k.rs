@@ -55,8 +55,4 @@ impl Block256 for Q5K {
         let w = isa.and(w, isa.splat(0x0f0f_0f0f));
         isa.set_where(w, raw.1[i / 4][i % 4], raw.2[unit], 16)
     }
-    #[inline(always)]
-    fn sub_block(chunk: usize, unit: usize) -> usize {
-        2 * chunk + unit
-    }
 }

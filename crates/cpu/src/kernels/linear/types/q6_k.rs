@@ -2,6 +2,7 @@
 
 use super::super::block256::{Block256, Header};
 use super::super::isa::{Isa, Rows};
+use super::{raise, shift};
 
 pub(in super::super) struct Q6K;
 
@@ -43,20 +44,12 @@ impl Block256 for Q6K {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V {
-        let low = isa.shr(raw.0[unit % 2][i], if unit < 2 { 0 } else { 4 });
-        let high = match unit {
-            0 => isa.shl(raw.1[i], 4),
-            1 => isa.shl(raw.1[i], 2),
-            2 => raw.1[i],
-            _ => isa.shr(raw.1[i], 2),
-        };
+        let up = raise::<I>(Self::BIAS);
+        let low = shift(isa, raw.0[unit % 2][i], up - unit as i32 / 2 * 4);
+        let high = shift(isa, raw.1[i], up + 4 - 2 * unit as i32);
         isa.or(
-            isa.and(low, isa.splat(0x0f0f_0f0f)),
-            isa.and(high, isa.splat(0x3030_3030)),
+            isa.and(low, isa.splat(0x0f0f_0f0f << up)),
+            isa.and(high, isa.splat(0x3030_3030 << up)),
         )
-    }
-    #[inline(always)]
-    fn sub_block(chunk: usize, unit: usize) -> usize {
-        chunk / 2 * 8 + 2 * unit + chunk % 2
     }
 }

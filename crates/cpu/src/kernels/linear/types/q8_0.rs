@@ -30,10 +30,10 @@ impl Block32 for Q8_0 {
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Raw<I::V>, i: usize) -> I::V {
         let w = if i < 4 { raw.1[i] } else { raw.2[i - 4] };
-        if I::SIGNED_BIAS == 0 {
-            w
-        } else {
+        if I::WIDE {
             isa.xor(w, isa.splat(0x8080_8080))
+        } else {
+            w
         }
     }
     #[inline(always)]
