@@ -2,8 +2,8 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    DIRECT_TOKENS, InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each,
-    each_panel, each_token, groups, leave, match_group, resume,
+    ASKING_TOKENS, DIRECT_TOKENS, InTile, Quads, Segment, Segments, Strip, Tile, Tokens, each,
+    each_panel, each_token, groups, leave, match_group, most_tokens, resume,
 };
 use super::isa::{Isa, Rows};
 use super::types::raise;
@@ -234,73 +234,35 @@ unsafe fn finish<I: Isa, const T: usize>(isa: I, part: &[I::F; T], x: X, acc: &m
     });
 }
 
-/// A super-block of all lanes' rows, turned.
-struct Tile {
-    quads: Turned,
-    scales: Vectors<16>,
-    minima: Vectors<16>,
-}
-
-impl Tile {
-    const EMPTY: Self = Self {
-        quads: Turned([[0; PANEL_ROWS]; 64]),
-        scales: Vectors([[0; PANEL_ROWS]; 16]),
-        minima: Vectors([[0; PANEL_ROWS]; 16]),
-    };
-
-    /// # Safety
-    /// `rows` are at a super-block.
-    #[inline(always)]
-    unsafe fn fill<I: Isa, W: Block256>(&mut self, isa: I, rows: Rows) {
+/// Turns a super-block of all lanes' rows.
+///
+/// # Safety
+/// `rows` are at it.
+#[inline(always)]
+unsafe fn fill<I: Isa, W: Block256>(isa: I, tile: &mut Tile, rows: Rows, ahead: &mut Ahead) {
+    // SAFETY: the caller's promise.
+    let (kept, header) = unsafe { W::header(isa, rows) };
+    let header = header.ready::<W>(isa);
+    each!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] |j| {
+        if j < 256 / W::SUB {
+            let scales = (header.scale::<W>(isa, j), header.minimum::<W>(isa, j));
+            tile.set_scales(isa, j, scales, W::MIN);
+        }
+    });
+    for chunk in 0..256 / W::SUB / W::UNITS {
         // SAFETY: the caller's promise.
-        unsafe {
-            let (kept, header) = W::header(isa, rows);
-            let header = header.ready::<W>(isa);
-            each!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] |j| {
-                if j < 256 / W::SUB {
-                    let to = self.scales.0[j].as_mut_ptr().cast();
-                    isa.store_f(header.scale::<W>(isa, j), to);
-                    if W::MIN {
-                        let to = self.minima.0[j].as_mut_ptr().cast();
-                        isa.store_f(header.minimum::<W>(isa, j), to);
-                    }
-                }
-            });
-            for chunk in 0..256 / W::SUB / W::UNITS {
-                let raw = W::load(isa, rows, &kept, chunk);
-                each!([0 1 2 3] |u| {
-                    if u < W::UNITS {
-                        let at = W::sub_block(chunk, u) * (W::SUB / 4);
-                        each!([0 1 2 3 4 5 6 7] |i| {
-                            if i < W::SUB / 4 {
-                                isa.store(W::quad(isa, &raw, u, i), self.quads.0[at + i].as_mut_ptr());
-                            }
-                        });
+        let raw = unsafe { W::load(isa, rows, &kept, chunk) };
+        each!([0 1 2 3] |u| {
+            if u < W::UNITS {
+                let at = W::sub_block(chunk, u) * (W::SUB / 4);
+                each!([0 1 2 3 4 5 6 7] |i| {
+                    if i < W::SUB / 4 {
+                        tile.set_quad(isa, at + i, W::quad(isa, &raw, u, i));
                     }
                 });
+                ahead.step(isa);
             }
-        }
-    }
-
-    /// Sub-block `j`.
-    #[inline(always)]
-    fn sub_block<W: Block256>(&self, j: usize) -> InTile {
-        InTile(self.quads.0.as_ptr().wrapping_add(j * (W::SUB / 4)))
-    }
-
-    /// Scale and minimum of sub-block `j`.
-    #[inline(always)]
-    fn scales<I: Isa, W: Block256>(&self, isa: I, j: usize) -> (I::F, I::F) {
-        // SAFETY: vectors of sixteen words.
-        unsafe {
-            let d = isa.load_f(self.scales.0[j].as_ptr().cast());
-            let m = if W::MIN {
-                isa.load_f(self.minima.0[j].as_ptr().cast())
-            } else {
-                d
-            };
-            (d, m)
-        }
+        });
     }
 }
 
@@ -323,11 +285,12 @@ unsafe fn multiply<I: Isa, W: Block256, const P: usize, const T: usize>(
         for k in 0..256 / W::SUB {
             let j = sub_block_at(256 / W::SUB, k);
             ahead.step(isa);
-            let mut quads = [tiles[0].sub_block::<W>(j); P];
-            let mut scales = [tiles[0].scales::<I, W>(isa, j); P];
+            let first = j * (W::SUB / 4);
+            let mut quads = [tiles[0].quads(first); P];
+            let mut scales = [tiles[0].scales(isa, j, W::MIN); P];
             each_panel!(P, |p| {
-                quads[p] = tiles[p].sub_block::<W>(j);
-                scales[p] = tiles[p].scales::<I, W>(isa, j);
+                quads[p] = tiles[p].quads(first);
+                scales[p] = tiles[p].scales(isa, j, W::MIN);
             });
             unit::<I, W, P, T>(isa, quads, scales, x.sub_block(j, W::SUB), &mut part);
         }
@@ -391,23 +354,34 @@ impl<I: Isa, W: Block256, const P: usize> Strip for Lanes<I, W, P> {
     }
 
     #[inline(always)]
-    unsafe fn tiled(&self, tokens: usize, mut ahead: Ahead) {
+    unsafe fn tiled(&self, tokens: usize, ahead: Ahead) {
         let Self { isa, .. } = *self;
-        let mut tiles = [Tile::EMPTY; P];
+        // The first groups ask for what is due.
+        let asking = tokens.min(ASKING_TOKENS);
+        let mut ahead = ahead.spread(P + asking.div_ceil(most_tokens::<I, P>()));
+        let mut tiles = [const { Tile::new() }; P];
         let mut nothing = Ahead::nothing();
         for b in 0..self.blocks {
             let block = self.first + b;
             // SAFETY: shapes were checked; rows hold `blocks` super-blocks.
             unsafe {
                 each_panel!(P, |p| {
-                    tiles[p].fill::<I, W>(isa, self.rows[p].skip(b * W::BYTES));
+                    fill::<I, W>(
+                        isa,
+                        &mut tiles[p],
+                        self.rows[p].skip(b * W::BYTES),
+                        &mut ahead,
+                    );
                 });
                 let mut token = 0;
                 while token < tokens {
                     let x = self.x.at(token, block);
                     let out = self.out.map(|out| out.wrapping_add(token * PANEL_ROWS));
-                    // The first group asks for all that is due.
-                    let ahead = if token == 0 { &mut ahead } else { &mut nothing };
+                    let ahead = if token < asking {
+                        &mut ahead
+                    } else {
+                        &mut nothing
+                    };
                     token += match_group!(I, P, tokens - token, |T| {
                         multiply::<I, W, P, T>(isa, &tiles, x, block == 0, out, ahead);
                     });

@@ -2,8 +2,8 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    DIRECT_TOKENS, InTile, Quads, Segment, Segments, Strip, Tokens, Turned, Vectors, each,
-    each_panel, each_token, groups, leave, match_group, resume,
+    ASKING_TOKENS, DIRECT_TOKENS, InTile, Quads, Segment, Segments, Strip, Tile, Tokens, each,
+    each_panel, each_token, groups, leave, match_group, most_tokens, resume,
 };
 use super::isa::{Isa, Rows};
 use super::types::raise;
@@ -148,60 +148,27 @@ unsafe fn block<I: Isa, W: Block32, const P: usize, const T: usize>(
     }
 }
 
-/// Up to eight blocks of all lanes' rows, turned.
-struct Tile {
-    quads: Turned,
-    scales: Vectors<8>,
-    minima: Vectors<8>,
-}
-
-impl Tile {
-    const EMPTY: Self = Self {
-        quads: Turned([[0; PANEL_ROWS]; 64]),
-        scales: Vectors([[0; PANEL_ROWS]; 8]),
-        minima: Vectors([[0; PANEL_ROWS]; 8]),
-    };
-
-    /// # Safety
-    /// `rows` hold `blocks` blocks, at most 8.
-    #[inline(always)]
-    unsafe fn fill<I: Isa, W: Block32>(&mut self, isa: I, rows: Rows, blocks: usize) {
-        for b in 0..blocks {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let raw = W::load(isa, rows.skip(b * W::BYTES));
-                each!([0 1 2 3 4 5 6 7] |i| {
-                    isa.store(W::quad(isa, &raw, i), self.quads.0[b * 8 + i].as_mut_ptr());
-                });
-                let (d, m) = W::scales(isa, &raw);
-                let d = isa.scale_f(d, unraise::<I, W>());
-                isa.store_f(d, self.scales.0[b].as_mut_ptr().cast());
-                if W::MIN {
-                    isa.store_f(m, self.minima.0[b].as_mut_ptr().cast());
-                }
-            }
-        }
-    }
-
-    /// Block `b`.
-    #[inline(always)]
-    fn block(&self, b: usize) -> InTile {
-        InTile(self.quads.0.as_ptr().wrapping_add(b * 8))
-    }
-
-    /// Scale and minimum of block `b`.
-    #[inline(always)]
-    fn scales<I: Isa, W: Block32>(&self, isa: I, b: usize) -> (I::F, I::F) {
-        // SAFETY: vectors of sixteen words.
-        unsafe {
-            let d = isa.load_f(self.scales.0[b].as_ptr().cast());
-            let m = if W::MIN {
-                isa.load_f(self.minima.0[b].as_ptr().cast())
-            } else {
-                d
-            };
-            (d, m)
-        }
+/// Turns up to eight blocks of all lanes' rows.
+///
+/// # Safety
+/// `rows` hold so many blocks.
+#[inline(always)]
+unsafe fn fill<I: Isa, W: Block32>(
+    isa: I,
+    tile: &mut Tile,
+    rows: Rows,
+    blocks: usize,
+    ahead: &mut Ahead,
+) {
+    for b in 0..blocks {
+        // SAFETY: the caller's promise.
+        let raw = unsafe { W::load(isa, rows.skip(b * W::BYTES)) };
+        each!([0 1 2 3 4 5 6 7] |i| {
+            tile.set_quad(isa, b * 8 + i, W::quad(isa, &raw, i));
+        });
+        let (d, m) = W::scales(isa, &raw);
+        tile.set_scales(isa, b, (isa.scale_f(d, unraise::<I, W>()), m), W::MIN);
+        ahead.step(isa);
     }
 }
 
@@ -227,11 +194,11 @@ unsafe fn multiply<I: Isa, W: Block32, const P: usize, const T: usize>(
         });
         for b in 0..blocks {
             ahead.step(isa);
-            let mut quads = [tiles[0].block(b); P];
-            let mut scales = [tiles[0].scales::<I, W>(isa, b); P];
+            let mut quads = [tiles[0].quads(b * 8); P];
+            let mut scales = [tiles[0].scales(isa, b, W::MIN); P];
             each_panel!(P, |p| {
-                quads[p] = tiles[p].block(b);
-                scales[p] = tiles[p].scales::<I, W>(isa, b);
+                quads[p] = tiles[p].quads(b * 8);
+                scales[p] = tiles[p].scales(isa, b, W::MIN);
             });
             block::<I, W, P, T>(isa, quads, scales, x.at(0, b), &mut acc);
         }
@@ -279,9 +246,12 @@ impl<I: Isa, W: Block32, const P: usize> Strip for Lanes<I, W, P> {
     }
 
     #[inline(always)]
-    unsafe fn tiled(&self, tokens: usize, mut ahead: Ahead) {
+    unsafe fn tiled(&self, tokens: usize, ahead: Ahead) {
         let Self { isa, .. } = *self;
-        let mut tiles = [Tile::EMPTY; P];
+        // The first groups ask for what is due.
+        let asking = tokens.min(ASKING_TOKENS);
+        let mut ahead = ahead.spread(P + asking.div_ceil(most_tokens::<I, P>()));
+        let mut tiles = [const { Tile::new() }; P];
         let mut nothing = Ahead::nothing();
         for done in (0..self.blocks).step_by(8) {
             let blocks = (self.blocks - done).min(8);
@@ -289,14 +259,23 @@ impl<I: Isa, W: Block32, const P: usize> Strip for Lanes<I, W, P> {
             // SAFETY: shapes were checked; rows hold `blocks` blocks.
             unsafe {
                 each_panel!(P, |p| {
-                    tiles[p].fill::<I, W>(isa, self.rows[p].skip(done * W::BYTES), blocks);
+                    fill::<I, W>(
+                        isa,
+                        &mut tiles[p],
+                        self.rows[p].skip(done * W::BYTES),
+                        blocks,
+                        &mut ahead,
+                    );
                 });
                 let mut token = 0;
                 while token < tokens {
                     let x = self.x.at(token, first);
                     let out = self.out.map(|out| out.wrapping_add(token * PANEL_ROWS));
-                    // The first group asks for all that is due.
-                    let ahead = if token == 0 { &mut ahead } else { &mut nothing };
+                    let ahead = if token < asking {
+                        &mut ahead
+                    } else {
+                        &mut nothing
+                    };
                     token += match_group!(I, P, tokens - token, |T| {
                         multiply::<I, W, P, T>(isa, &tiles, blocks, x, first == 0, out, ahead);
                     });

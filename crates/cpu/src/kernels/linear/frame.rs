@@ -110,6 +110,17 @@ pub(super) trait Strip {
 /// Most tokens for which a turned block is used at once; from the next on, writing a tile pays.
 pub(super) const DIRECT_TOKENS: usize = 4;
 
+/// Tokens over which a tile's kernel spreads its asking for what lies ahead.
+pub(super) const ASKING_TOKENS: usize = 24;
+
+/// Tokens of a full group beside `P` panels.
+pub(super) const fn most_tokens<I: Isa, const P: usize>() -> usize {
+    match P {
+        1 => I::TOKENS,
+        _ => 6,
+    }
+}
+
 /// All tokens, in the form that is faster for so many.
 ///
 /// # Safety
@@ -227,23 +238,85 @@ pub(super) trait Quads<I: Isa> {
 
 /// Quads one after another in a tile.
 #[derive(Clone, Copy)]
-pub(super) struct InTile(pub(super) *const [u32; PANEL_ROWS]);
+pub(super) struct InTile(*const u32);
 
 impl<I: Isa> Quads<I> for InTile {
     #[inline(always)]
     unsafe fn quad(&self, isa: I, i: usize) -> I::V {
         // SAFETY: the caller's promise.
-        unsafe { isa.load(self.0.wrapping_add(i).cast()) }
+        unsafe { isa.load(self.0.wrapping_add(i * PANEL_ROWS)) }
     }
 }
 
-/// Weights of a tile: sixteen rows of 256 columns, turned.
+/// Sixteen rows of 256 columns, turned, with up to sixteen scales and minima of each row. It begins without any values: whoever reads a vector
+/// has written it.
 #[repr(C, align(64))]
-pub(super) struct Turned(pub(super) [[u32; PANEL_ROWS]; 64]);
+pub(super) struct Tile {
+    quads: [[MaybeUninit<u32>; PANEL_ROWS]; 64],
+    scales: [[MaybeUninit<f32>; PANEL_ROWS]; 16],
+    minima: [[MaybeUninit<f32>; PANEL_ROWS]; 16],
+}
 
-/// Vectors kept in memory with a tile.
-#[repr(C, align(64))]
-pub(super) struct Vectors<const N: usize>(pub(super) [[u32; PANEL_ROWS]; N]);
+impl Tile {
+    /// Without values.
+    #[inline(always)]
+    pub(super) const fn new() -> Self {
+        Self {
+            quads: [[MaybeUninit::uninit(); PANEL_ROWS]; 64],
+            scales: [[MaybeUninit::uninit(); PANEL_ROWS]; 16],
+            minima: [[MaybeUninit::uninit(); PANEL_ROWS]; 16],
+        }
+    }
+
+    /// Writes weights `4 i` to `4 i + 3` of the lanes.
+    #[inline(always)]
+    pub(super) fn set_quad<I: Isa>(&mut self, isa: I, i: usize, quad: I::V) {
+        // SAFETY: at least as many words as lanes.
+        unsafe { isa.store(quad, self.quads[i].as_mut_ptr().cast()) }
+    }
+
+    /// Writes scale and, where the type has them, minimum `j` of the lanes.
+    #[inline(always)]
+    pub(super) fn set_scales<I: Isa>(
+        &mut self,
+        isa: I,
+        j: usize,
+        (scale, minimum): (I::F, I::F),
+        has_minima: bool,
+    ) {
+        // SAFETY (both): at least as many words as lanes.
+        unsafe {
+            isa.store_f(scale, self.scales[j].as_mut_ptr().cast());
+            if has_minima {
+                isa.store_f(minimum, self.minima[j].as_mut_ptr().cast());
+            }
+        }
+    }
+
+    /// Quads from `first` on, which were written.
+    #[inline(always)]
+    pub(super) fn quads(&self, first: usize) -> InTile {
+        InTile(self.quads.as_ptr().wrapping_add(first).cast())
+    }
+
+    /// Scale and minimum `j`; the scale again where the type has no minima.
+    ///
+    /// # Safety
+    /// They were written.
+    #[inline(always)]
+    pub(super) unsafe fn scales<I: Isa>(&self, isa: I, j: usize, has_minima: bool) -> (I::F, I::F) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let d = isa.load_f(self.scales[j].as_ptr().cast());
+            let m = if has_minima {
+                isa.load_f(self.minima[j].as_ptr().cast())
+            } else {
+                d
+            };
+            (d, m)
+        }
+    }
+}
 
 /// Accumulators of a group of tokens: zeros at the first block, else what is in `out`.
 ///

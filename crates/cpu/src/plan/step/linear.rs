@@ -4,7 +4,7 @@ use super::{Packed, RunState, rows::activations};
 use crate::kernels::{
     PanelKernel,
     elementwise::{Activation, Combine},
-    linear::{MOST_ROWS, PANEL_ROWS, Panel},
+    linear::{Activations, MOST_ROWS, PANEL_ROWS, Panel},
 };
 use puna_graph::{Rows, ValueId, Vector, Weight, WeightId};
 use std::ops::Range;
@@ -129,42 +129,45 @@ impl LinearStep {
     }
 }
 
-impl Chunk<'_> {
-    fn execute(&self, run: &RunState<'_>, worker: usize) {
-        let tokens = self.tokens.len();
-        // SAFETY: the worker runs this chunk, which asks once.
-        let scratch = unsafe { run.scratch(worker, scratch_floats(tokens)) };
-        let (first, second) = scratch.split_at_mut(MOST_ROWS * tokens);
-        let rows = run.graph.weight(self.part.matrix.weight).rows();
-        for pair in self.pairs.clone() {
-            let rows = pair * MOST_ROWS..rows.min((pair + 1) * MOST_ROWS);
-            let floats = rows.len().div_ceil(PANEL_ROWS) * PANEL_ROWS * tokens;
-            let (first, second) = (&mut first[..floats], &mut second[..floats]);
-            self.multiply(run, &self.part.matrix, rows.clone(), first);
-            if let Some((matrix, kind)) = &self.part.gated {
-                self.multiply(run, matrix, rows.clone(), second);
-                run.kernels
-                    .combine_in_place(Combine::Gate(*kind), first, second);
-            }
-            self.store(run, rows, first);
+/// A matrix beside the activations that it is multiplied with.
+struct Product<'a> {
+    matrix: &'a Matrix,
+    weight: &'a Weight,
+    /// All rows.
+    bytes: &'a [u8],
+    x: Activations<'a>,
+}
+
+impl<'a> Product<'a> {
+    fn new(run: &RunState<'a>, matrix: &'a Matrix, tokens: Range<usize>) -> Self {
+        let weight = run.graph.weight(matrix.weight);
+        Self {
+            matrix,
+            weight,
+            bytes: weight.bytes(),
+            // SAFETY: an earlier step has written the input.
+            x: unsafe { activations(run, matrix.input, tokens, weight.cols()) },
         }
     }
 
     /// `[panels, tokens, 16]` products of some rows, with factor and bias.
-    fn multiply(&self, run: &RunState<'_>, matrix: &Matrix, rows: Range<usize>, out: &mut [f32]) {
-        let weight = run.graph.weight(matrix.weight);
-        let tokens = self.tokens.clone();
-        // SAFETY: an earlier step has written the input.
-        let x = unsafe { activations(run, matrix.input, tokens, weight.cols()) };
-        matrix.kernel.multiply(&panel_of(weight, &rows), &x, out);
-        let scale = weight.scale();
+    fn multiply(&self, rows: Range<usize>, out: &mut [f32]) {
+        let row_bytes = self.weight.row_bytes();
+        let panel = Panel {
+            bytes: &self.bytes[rows.start * row_bytes..],
+            row_bytes,
+            rows: rows.len(),
+            cols: self.weight.cols(),
+        };
+        self.matrix.kernel.multiply(&panel, &self.x, out);
+        let scale = self.weight.scale();
         if scale != 1.0 {
             for y in out.iter_mut() {
                 *y *= scale;
             }
         }
-        if let Some(bias) = &matrix.bias {
-            let panels = out.chunks_mut(PANEL_ROWS * self.tokens.len());
+        if let Some(bias) = &self.matrix.bias {
+            let panels = out.chunks_mut(PANEL_ROWS * self.x.tokens());
             for (out, bias) in panels.zip(bias.data[rows].chunks(PANEL_ROWS)) {
                 for lanes in out.chunks_exact_mut(PANEL_ROWS) {
                     for (y, b) in lanes.iter_mut().zip(bias) {
@@ -172,6 +175,33 @@ impl Chunk<'_> {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Chunk<'_> {
+    fn execute(&self, run: &RunState<'_>, worker: usize) {
+        let tokens = self.tokens.len();
+        let product = |matrix| Product::new(run, matrix, self.tokens.clone());
+        let main = product(&self.part.matrix);
+        let gated = self
+            .part
+            .gated
+            .as_ref()
+            .map(|(matrix, kind)| (product(matrix), Combine::Gate(*kind)));
+        // SAFETY: the worker runs this chunk, which asks once.
+        let scratch = unsafe { run.scratch(worker, scratch_floats(tokens)) };
+        let (first, second) = scratch.split_at_mut(MOST_ROWS * tokens);
+        for pair in self.pairs.clone() {
+            let rows = pair * MOST_ROWS..main.weight.rows().min((pair + 1) * MOST_ROWS);
+            let floats = rows.len().div_ceil(PANEL_ROWS) * PANEL_ROWS * tokens;
+            let (first, second) = (&mut first[..floats], &mut second[..floats]);
+            main.multiply(rows.clone(), first);
+            if let Some((gated, op)) = &gated {
+                gated.multiply(rows.clone(), second);
+                run.kernels.combine_in_place(*op, first, second);
+            }
+            self.store(run, rows, first);
         }
     }
 
@@ -200,14 +230,5 @@ impl Chunk<'_> {
                 *y += r;
             }
         }
-    }
-}
-
-fn panel_of<'a>(weight: &'a Weight, rows: &Range<usize>) -> Panel<'a> {
-    Panel {
-        bytes: &weight.bytes()[rows.start * weight.row_bytes()..],
-        row_bytes: weight.row_bytes(),
-        rows: rows.len(),
-        cols: weight.cols(),
     }
 }
