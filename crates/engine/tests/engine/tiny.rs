@@ -1,5 +1,7 @@
 //! Model files without a single useful weight: shapes, a vocabulary of letters, and an engine over the fake backend.
 
+#![allow(dead_code, reason = "each test program uses a part")]
+
 use crate::fake::{Fake, logits};
 use puna_engine::{Engine, EngineError, EngineOptions, Feed, SeqId, Want};
 use puna_gguf::{ElementType, Gguf, GgufWriter, StringArray};
