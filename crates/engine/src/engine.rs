@@ -28,7 +28,7 @@ pub struct Engine {
     pub(crate) reaches: Vec<Reach>,
     pub(crate) sequences: BTreeMap<SeqId, Sequence>,
     pub(crate) buffers: Buffers,
-    next: u32,
+    next: u64,
     context: usize,
     batch: usize,
 }
@@ -210,21 +210,17 @@ impl Engine {
         let held = self.tokens(id)?;
         let common = held.iter().zip(tokens).take_while(|(a, b)| a == b).count();
         let common = common.min(tokens.len().saturating_sub(1));
-        match self.truncate(id, common) {
-            Err(EngineError::WindowPassed { .. }) => {
-                self.truncate(id, 0).map(|()| 0).or_else(|_| self.reset(id))
-            }
-            done => done.map(|()| common),
-        }
-    }
-
-    fn reset(&mut self, id: SeqId) -> Result<usize, EngineError> {
         let sequence = self
             .sequences
             .get_mut(&id)
             .ok_or(EngineError::UnknownSequence(id.0))?;
-        sequence.clear(&mut self.pools);
-        Ok(0)
+        match sequence.truncate(common, &self.reaches, &mut self.pools) {
+            Err(EngineError::WindowPassed { .. }) => {
+                sequence.clear(&mut self.pools);
+                Ok(0)
+            }
+            done => done.map(|()| common),
+        }
     }
 
     pub(crate) fn get(&self, id: SeqId) -> Result<&Sequence, EngineError> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Names a sequence of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SeqId(pub(crate) u32);
+pub struct SeqId(pub(crate) u64);
 
 /// Tokens computed so far, and for each layer group the page of every 64 positions.
 ///

@@ -173,13 +173,7 @@ impl LayerAttention {
                 ..global.clone()
             },
             global,
-            scale: match hyper.block_count {
-                LAYERS_27B => {
-                    let width = hyper.embedding_length / hyper.head_count[0];
-                    1.0 / (width as f32).sqrt()
-                }
-                _ => attention_scale(model)?,
-            },
+            scale: scale(model)?,
             eps: rms_eps(model)?,
         })
     }
@@ -197,6 +191,22 @@ impl LayerAttention {
             scale: self.scale,
             norm_eps: self.eps,
         }
+    }
+}
+
+/// Factor on attention scores. Where it follows from the width, each head must have a part of it.
+fn scale(model: &Loader<'_>) -> Result<f32, ModelError> {
+    let hyper = model.hyper();
+    if hyper.block_count != LAYERS_27B {
+        return attention_scale(model);
+    }
+    match hyper.embedding_length / hyper.head_count[0] {
+        0 => Err(ModelError::InvalidKey {
+            key: model.keys().full("attention.head_count"),
+            found: hyper.head_count[0].to_string(),
+            expected: format!("at most the width of {}", hyper.embedding_length),
+        }),
+        width => Ok(1.0 / (width as f32).sqrt()),
     }
 }
 
