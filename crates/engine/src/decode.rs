@@ -121,7 +121,7 @@ impl Engine {
                 let sequence = self.sequences.get(&f.sequence)?;
                 Some((sequence, sequence.tokens.len() + f.tokens.len()))
             });
-        check_room(growths, &self.pools)
+        check_room(&growths, &self.pools)
     }
 
     fn run_all(

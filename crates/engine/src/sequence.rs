@@ -49,7 +49,7 @@ impl Sequence {
         end: usize,
         pools: &mut [PagePool],
     ) -> Result<Vec<PageCopy>, EngineError> {
-        check_room(std::iter::once((&*self, end)), pools)?;
+        check_room(&std::iter::once((&*self, end)), pools)?;
         let written = self.written(end);
         let mut copies = Vec::new();
         for (group, (table, pool)) in self.tables.iter_mut().zip(pools).enumerate() {
@@ -146,7 +146,7 @@ impl Sequence {
 /// # Errors
 /// [`EngineError::CacheFull`].
 pub(crate) fn check_room<'a>(
-    growths: impl Iterator<Item = (&'a Sequence, usize)> + Clone,
+    growths: &(impl Iterator<Item = (&'a Sequence, usize)> + Clone),
     pools: &[PagePool],
 ) -> Result<(), EngineError> {
     for (group, pool) in pools.iter().enumerate() {
@@ -236,12 +236,12 @@ mod tests {
         let b = a.fork(&mut pools);
         // Two pages are held; two writers of a shared one need one copy.
         for (a_end, b_end, fits) in [(192, 256, true), (193, 256, false)] {
-            let room = check_room([(&a, a_end), (&b, b_end)].into_iter(), &pools);
+            let room = check_room(&[(&a, a_end), (&b, b_end)].into_iter(), &pools);
             assert_eq!(room.is_ok(), fits, "{a_end}, {b_end}");
         }
         // One writer of a shared page needs its copy.
         for (end, fits) in [(320, true), (321, false)] {
-            let room = check_room(std::iter::once((&a, end)), &pools);
+            let room = check_room(&std::iter::once((&a, end)), &pools);
             assert_eq!(room.is_ok(), fits, "{end}");
         }
     }

@@ -158,6 +158,7 @@ pub struct HyperParameters {
 impl HyperParameters {
     /// Reads the keys that every architecture has. `vocabulary` is the number of rows of the token embedding.
     pub fn read(keys: &Keys<'_>, vocabulary: usize) -> Result<Self, ModelError> {
+        const KV: &str = "attention.head_count_kv";
         let block_count = keys.required_size("block_count")?;
         if block_count as u64 > MAX_LAYERS {
             return Err(keys.invalid("block_count", block_count, format!("at most {MAX_LAYERS}")));
@@ -172,7 +173,6 @@ impl HyperParameters {
         };
         let head_count =
             per_layer("attention.head_count")?.ok_or_else(|| missing("attention.head_count"))?;
-        const KV: &str = "attention.head_count_kv";
         let head_count_kv = match per_layer(KV)? {
             Some(counts) => counts,
             None if keys.metadata.contains(&keys.full(KV)) => return Err(missing(KV)),
@@ -258,6 +258,7 @@ impl HyperParameters {
 
     fn yarn(&self, keys: &Keys<'_>, factor: f32) -> Result<RopeScaling, ModelError> {
         const LOG: &str = "rope.scaling.yarn_log_multiplier";
+        const EXT: &str = "rope.scaling.yarn_ext_factor";
         if let Some(multiplier) = keys.nonzero_float(LOG)? {
             // It changes the magnitude, and with some architectures the attention scale too; ignoring it would be wrong silently.
             let key = keys.full(LOG);
@@ -265,7 +266,6 @@ impl HyperParameters {
                 what: format!("YaRN with `{key}` ({multiplier})"),
             });
         }
-        const EXT: &str = "rope.scaling.yarn_ext_factor";
         let ext_factor = match keys.float(EXT)? {
             Some(x) if x > 1.0 => {
                 return Err(keys.invalid(EXT, x, "0 to 1, or less than 0 for 1"));

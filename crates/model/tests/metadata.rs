@@ -80,146 +80,85 @@ fn yarn() -> (&'static str, Value) {
     ("rope.scaling.type", "yarn".into())
 }
 
+/// The last of these keys is refused with this text.
+fn refused(architecture: &str, keys: &[(&str, Value)], expected: &str) {
+    let error = load(architecture, keys).unwrap_err();
+    assert!(matches!(error, ModelError::InvalidKey { .. }), "{error}");
+    let key = keys[keys.len() - 1].0;
+    let text = format!("key `{architecture}.{key}`: {expected}");
+    assert_eq!(error.to_string(), text);
+}
+
 #[test]
-fn values_that_make_no_sense_are_refused_by_key_with_what_was_found_and_expected() {
-    let with_yarn = |key, x: f32| vec![yarn(), (key, x.into())];
-    let number = |key, x: f32| vec![(key, x.into())];
-    let count = |key, n: u32| vec![(key, n.into())];
-    let cases: [(Vec<(&str, Value)>, &str); 27] = [
+fn factors_that_make_no_sense_are_refused_by_key_with_what_was_found_and_expected() {
+    const EPS: &str = "attention.layer_norm_rms_epsilon";
+    const BASE: &str = "rope.freq_base";
+    const FACTOR: &str = "rope.scaling.factor";
+    const ATTENTION: &str = "rope.scaling.attn_factor";
+    let up_to_1 = "expected a positive number, at most 1";
+    let up_to_1000 = "expected a positive number, at most 1000";
+    let from_1 = "expected a number of at least 1";
+    let above_1 = "expected a number above 1";
+    let positive = "expected a positive number";
+    for (key, x, expected) in [
+        (EPS, -1e-5, up_to_1),
+        (EPS, 0.0, up_to_1),
+        (EPS, 1e30, up_to_1),
+        (EPS, f32::NAN, "expected a finite number"),
+        ("attention.scale", -0.1, up_to_1000),
+        ("attention.scale", 1e38, up_to_1000),
+        (BASE, 1e-40, above_1),
+        (BASE, -1e4, above_1),
+        (BASE, 1.0, above_1),
+        (BASE, f32::INFINITY, "expected a finite number"),
+        (FACTOR, 1e-30, from_1),
+        (FACTOR, -4.0, from_1),
+        ("rope.scale_linear", 0.5, from_1),
+        (ATTENTION, -1.0, up_to_1000),
+        (ATTENTION, 1e38, up_to_1000),
         (
-            number("attention.layer_norm_rms_epsilon", -1e-5),
-            "found -0.00001, expected a positive number, at most 1",
-        ),
-        (
-            number("attention.layer_norm_rms_epsilon", 0.0),
-            "found 0, expected a positive number, at most 1",
-        ),
-        (
-            number("attention.layer_norm_rms_epsilon", 1e30),
-            "expected a positive number, at most 1",
-        ),
-        (
-            number("attention.layer_norm_rms_epsilon", f32::NAN),
-            "found NaN, expected a finite number",
-        ),
-        (
-            number("attention.scale", -0.1),
-            "found -0.1, expected a positive number, at most 1000",
-        ),
-        (
-            number("attention.scale", 1e38),
-            "expected a positive number, at most 1000",
-        ),
-        (number("rope.freq_base", 1e-40), "expected a number above 1"),
-        (
-            number("rope.freq_base", -10_000.0),
-            "found -10000, expected a number above 1",
-        ),
-        (
-            number("rope.freq_base", 1.0),
-            "found 1, expected a number above 1",
-        ),
-        (
-            number("rope.freq_base", f32::INFINITY),
-            "found inf, expected a finite number",
-        ),
-        (
-            number("rope.scaling.factor", 1e-30),
-            "expected a number of at least 1",
-        ),
-        (
-            number("rope.scaling.factor", -4.0),
-            "found -4, expected a number of at least 1",
-        ),
-        (
-            number("rope.scale_linear", 0.5),
-            "found 0.5, expected a number of at least 1",
-        ),
-        (
-            number("rope.scaling.attn_factor", -1.0),
-            "found -1, expected a positive number, at most 1000",
-        ),
-        (
-            number("rope.scaling.attn_factor", 1e38),
-            "expected a positive number, at most 1000",
-        ),
-        (
-            with_yarn("rope.scaling.yarn_ext_factor", 1e38),
+            "rope.scaling.yarn_ext_factor",
+            1e38,
             "expected 0 to 1, or less than 0 for 1",
         ),
-        (
-            with_yarn("rope.scaling.yarn_beta_fast", -32.0),
-            "found -32, expected a positive number",
-        ),
-        (
-            with_yarn("rope.scaling.yarn_beta_slow", -1.0),
-            "found -1, expected a positive number",
-        ),
-        (
-            vec![("rope.scaling.type", "sideways".into())],
-            "found sideways, expected none, linear, yarn or longrope",
-        ),
-        (
-            count("rope.dimension_count", 6),
-            "found 6, expected an even number up to the 4 elements of a head",
-        ),
-        (
-            count("rope.dimension_count", 3),
-            "found 3, expected an even number up to the 4 elements of a head",
-        ),
-        (
-            count("attention.head_count", 0),
-            "found 0, expected a positive number",
-        ),
-        (
-            count("attention.head_count_kv", 0),
-            "found 0, expected a positive number",
-        ),
-        (
-            count("attention.head_count_kv", 3),
-            "found 3, expected a divisor of the 2 heads of layer 0",
-        ),
-        (
-            vec![(
-                "attention.head_count_kv",
-                (&[2u32, 2, 2, 0, 2, 2][..]).into(),
-            )],
-            "found 0, expected 1 to 16777216",
-        ),
-        (
-            vec![("attention.head_count", (&[2u32, 2][..]).into())],
-            "found 2 values, expected 6, one per layer",
-        ),
-        (
-            count("vocab_size", 7),
-            "found 7, expected 5, the rows of `token_embd.weight`",
-        ),
-    ];
-    for (keys, expected) in cases {
-        let key = keys.last().unwrap().0;
-        let error = load("llama", &keys).unwrap_err();
-        assert!(matches!(error, ModelError::InvalidKey { .. }), "{error}");
-        let text = error.to_string();
-        assert!(
-            text.starts_with(&format!("key `llama.{key}`: ")) && text.contains(expected),
-            "{key}: {text}"
-        );
+        ("rope.scaling.yarn_beta_fast", -32.0, positive),
+        ("rope.scaling.yarn_beta_slow", -1.0, positive),
+    ] {
+        let keys = [yarn(), (key, x.into())];
+        refused("llama", &keys, &format!("found {x}, {expected}"));
     }
     let softcap = [("final_logit_softcapping", (-30f32).into())];
-    let error = load("gemma3", &softcap).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "key `gemma3.final_logit_softcapping`: found -30, expected a positive number"
-    );
-    let base = [
-        ("attention.sliding_window", 4u32.into()),
-        ("rope.freq_base_swa", 0.5f32.into()),
-    ];
-    let error = load("gemma3", &base).unwrap_err().to_string();
-    assert!(
-        error.contains("`gemma3.rope.freq_base_swa`: found 0.5"),
-        "{error}"
-    );
+    refused("gemma3", &softcap, &format!("found -30, {positive}"));
+    let window = ("attention.sliding_window", 4u32.into());
+    let base = [window, ("rope.freq_base_swa", 0.5f32.into())];
+    refused("gemma3", &base, &format!("found 0.5, {above_1}"));
+    let sideways = [("rope.scaling.type", "sideways".into())];
+    let types = "found sideways, expected none, linear, yarn or longrope";
+    refused("llama", &sideways, types);
+}
+
+#[test]
+fn counts_that_make_no_sense_are_refused_by_key_with_what_was_found_and_expected() {
+    const HEADS_KEY: &str = "attention.head_count";
+    const KV: &str = "attention.head_count_kv";
+    let even = "an even number up to the 4 elements of a head";
+    for (key, n, expected) in [
+        ("rope.dimension_count", 6u32, even),
+        ("rope.dimension_count", 3, even),
+        (HEADS_KEY, 0, "a positive number"),
+        (KV, 0, "a positive number"),
+        (KV, 3, "a divisor of the 2 heads of layer 0"),
+        ("block_count", 0, "a positive number"),
+        ("block_count", 1025, "at most 1024"),
+        ("vocab_size", 7, "5, the rows of `token_embd.weight`"),
+    ] {
+        let text = format!("found {n}, expected {expected}");
+        refused("llama", &[(key, n.into())], &text);
+    }
+    let one_is_zero = [(KV, (&[2u32, 2, 2, 0, 2, 2][..]).into())];
+    refused("llama", &one_is_zero, "found 0, expected 1 to 16777216");
+    let two = [(HEADS_KEY, (&[2u32, 2][..]).into())];
+    refused("llama", &two, "found 2 values, expected 6, one per layer");
 }
 
 #[test]
@@ -319,7 +258,11 @@ fn layers_without_a_window_see_everything_and_turn_by_the_global_base() {
     assert_eq!(reaches(&graph), [Reach::Full; LAYERS as usize]);
 
     let window = ("attention.sliding_window", 4u32.into());
-    let graph = load("gemma3", &[&bases[..], &[window.clone()]].concat()).unwrap();
+    let graph = load(
+        "gemma3",
+        &[&bases[..], std::slice::from_ref(&window)].concat(),
+    )
+    .unwrap();
     let (near, far) = (Reach::Window(4), Reach::Full);
     assert_eq!(reaches(&graph), [near, near, far, near, near, far]);
     let turned: Vec<f32> = ropes(&graph).iter().step_by(2).map(|r| r.base).collect();

@@ -90,7 +90,7 @@ pub(crate) fn gguf(layers: Layers, end: u32) -> Arc<Gguf> {
 fn vocabulary(writer: &mut GgufWriter<'_>, end: u32) {
     let mut tokens: Vec<String> = ('a'..='z').map(String::from).collect();
     tokens.extend(["ab", "<control>", "<end>"].map(str::to_owned));
-    let mut kinds = vec![1i32; VOCABULARY];
+    let mut kinds = [1i32; VOCABULARY];
     kinds[CONTROL as usize] = 3;
     let set = |writer: &mut GgufWriter<'_>, key: &str, value: &str| {
         writer.set(&format!("tokenizer.ggml.{key}"), value).unwrap();
