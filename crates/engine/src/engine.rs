@@ -1,68 +1,34 @@
 //! A loaded model with its cache: feeding tokens, getting logits.
 
 use crate::{
-    EngineError, EngineOptions,
+    EngineError, EngineOptions, MemoryNeed,
+    decode::Buffers,
+    memory::Prepared,
     pages::PagePool,
-    sequence::{SeqId, Sequence, check_room},
+    sequence::{SeqId, Sequence},
 };
 use puna_gguf::Gguf;
 use puna_graph::{
-    Backend, Batch, CacheLayout, CacheMemory, PAGE_POSITIONS, Plan, PlanOptions, Reach, Run,
+    Backend, CacheLayout, CacheMemory, PAGE_POSITIONS, Plan, PlanOptions, Reach, check_support,
 };
-use puna_model::{LoadOptions, Model};
+use puna_model::{HyperParameters, Model};
 use puna_tokenizer::{TokenId, Tokenizer, TokenizerError};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-    sync::Arc,
-};
-
-/// Most rows of logits of one run, whose memory is their number times the vocabulary.
-const MAX_OUTPUTS: usize = 32;
-
-/// Tokens for one sequence, and which of their logits are wanted.
-#[derive(Clone, Copy, Debug)]
-pub struct Feed<'a> {
-    /// The sequence.
-    pub sequence: SeqId,
-    /// Its next tokens.
-    pub tokens: &'a [TokenId],
-    /// Wanted logits.
-    pub want: Want,
-}
-
-/// Which logits of a [`Feed`] are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// None: the tokens only go into the cache.
-    None,
-    /// Those of the last token.
-    Last,
-    /// Those of every token.
-    All,
-}
-
-/// Bytes that a model needs beside its mapped file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryNeed {
-    /// The cache, when all of it is in use.
-    pub cache: usize,
-    /// Scratch in use so far.
-    pub scratch: usize,
-}
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 /// A loaded model with its cache.
 pub struct Engine {
     gguf: Arc<Gguf>,
-    model: Model,
+    architecture: &'static str,
+    hyper: HyperParameters,
     tokenizer: Result<Arc<Tokenizer>, Arc<TokenizerError>>,
-    plan: Box<dyn Plan>,
-    memory: Box<dyn CacheMemory>,
+    pub(crate) plan: Box<dyn Plan>,
+    pub(crate) memory: Box<dyn CacheMemory>,
     layout: CacheLayout,
-    pools: Vec<PagePool>,
-    reaches: Vec<Reach>,
-    sequences: BTreeMap<SeqId, Sequence>,
-    next: u32,
+    pub(crate) pools: Vec<PagePool>,
+    pub(crate) reaches: Vec<Reach>,
+    pub(crate) sequences: BTreeMap<SeqId, Sequence>,
+    pub(crate) buffers: Buffers,
+    next: u64,
     context: usize,
     batch: usize,
 }
@@ -87,29 +53,18 @@ impl Engine {
         backend: &dyn Backend,
         options: &EngineOptions,
     ) -> Result<Self, EngineError> {
-        let positive = |option, value: Option<usize>| match value {
-            Some(0) => Err(EngineError::Option {
-                option,
-                found: "0".to_owned(),
-                expected: "at least 1".to_owned(),
-            }),
-            _ => Ok(()),
-        };
-        positive("batch size", Some(options.batch))?;
-        positive("context", options.context)?;
-        let mut load = LoadOptions::default();
-        load.context = options.context;
-        load.check_tensors = options.check_tensors;
-        let mut model = Model::load(&gguf, &load)?;
-        let context = options.context.unwrap_or(model.hyper.context_length);
-        let batch = options.batch.min(context);
-        let layout = CacheLayout::new(
-            model.graph.cache_layers(),
-            options.key_type,
-            options.value_type,
-        );
-        // The plan keeps the graph and its weights.
-        let graph = std::mem::take(&mut model.graph);
+        let Prepared {
+            model,
+            layout,
+            context,
+            batch,
+        } = Prepared::new(&gguf, options)?;
+        let Model {
+            architecture,
+            hyper,
+            graph,
+        } = model;
+        check_support(backend, &graph)?;
         let plan = backend.compile(graph, &layout, &PlanOptions::new(batch))?;
         // One page more, so that a sequence at the end of the context can still copy a shared page before it writes.
         let pages = vec![context.div_ceil(PAGE_POSITIONS) + 1; layout.groups.len()];
@@ -121,12 +76,14 @@ impl Engine {
             reaches: layout.groups.iter().map(|g| g.reach).collect(),
             pools: pages.into_iter().map(PagePool::new).collect(),
             gguf,
-            model,
+            architecture,
+            hyper,
             tokenizer,
             plan,
             memory,
             layout,
             sequences: BTreeMap::new(),
+            buffers: Buffers::default(),
             next: 0,
             context,
             batch,
@@ -138,9 +95,14 @@ impl Engine {
         &self.gguf
     }
 
-    /// Architecture and hyper-parameters.
-    pub fn model(&self) -> &Model {
-        &self.model
+    /// The architecture's name in GGUF files.
+    pub fn architecture(&self) -> &'static str {
+        self.architecture
+    }
+
+    /// Hyper-parameters.
+    pub fn hyper(&self) -> &HyperParameters {
+        &self.hyper
     }
 
     /// Tokens that the context holds.
@@ -155,7 +117,7 @@ impl Engine {
 
     /// Entries of the vocabulary.
     pub fn vocabulary(&self) -> usize {
-        self.model.hyper.vocabulary
+        self.hyper.vocabulary
     }
 
     /// The tokenizer.
@@ -166,17 +128,30 @@ impl Engine {
         self.tokenizer.as_ref().map_err(Arc::clone)
     }
 
-    /// Memory beside the mapped file.
-    pub fn memory(&self) -> MemoryNeed {
-        let pages = self.memory.page_counts();
-        let cache = pages
-            .iter()
-            .enumerate()
-            .map(|(group, n)| n * self.memory.page_bytes(group));
-        MemoryNeed {
-            cache: cache.sum(),
-            scratch: self.plan.scratch_bytes(),
-        }
+    /// Memory that the model needs; the same as [`MemoryNeed::of`] tells without loading it.
+    ///
+    /// # Errors
+    /// [`EngineError::Option`] where the context needs more than there can be.
+    pub fn memory(&self) -> Result<MemoryNeed, EngineError> {
+        let memory = self.memory.as_ref();
+        MemoryNeed::new(
+            &self.gguf,
+            &self.hyper,
+            &self.layout,
+            memory,
+            self.context,
+            self.batch,
+        )
+    }
+
+    /// Bytes of scratch in use so far.
+    pub fn scratch_bytes(&self) -> usize {
+        self.plan.scratch_bytes()
+    }
+
+    /// Pages of the cache that sequences hold, by layer group.
+    pub fn pages_in_use(&self) -> Vec<usize> {
+        self.pools.iter().map(PagePool::used).collect()
     }
 
     /// Layout of the cache.
@@ -235,203 +210,22 @@ impl Engine {
         let held = self.tokens(id)?;
         let common = held.iter().zip(tokens).take_while(|(a, b)| a == b).count();
         let common = common.min(tokens.len().saturating_sub(1));
-        match self.truncate(id, common) {
+        let sequence = self
+            .sequences
+            .get_mut(&id)
+            .ok_or(EngineError::UnknownSequence(id.0))?;
+        match sequence.truncate(common, &self.reaches, &mut self.pools) {
             Err(EngineError::WindowPassed { .. }) => {
-                self.truncate(id, 0).map(|()| 0).or_else(|_| self.reset(id))
+                sequence.clear(&mut self.pools);
+                Ok(0)
             }
             done => done.map(|()| common),
         }
     }
 
-    fn reset(&mut self, id: SeqId) -> Result<usize, EngineError> {
-        let sequence = self
-            .sequences
-            .get_mut(&id)
-            .ok_or(EngineError::UnknownSequence(id.0))?;
-        sequence.clear(&mut self.pools);
-        Ok(0)
-    }
-
-    fn get(&self, id: SeqId) -> Result<&Sequence, EngineError> {
+    pub(crate) fn get(&self, id: SeqId) -> Result<&Sequence, EngineError> {
         self.sequences
             .get(&id)
             .ok_or(EngineError::UnknownSequence(id.0))
-    }
-
-    /// Computes tokens of any number of sequences, each at most once, and calls `sink(feed, token, logits)` for every row of logits that
-    /// is wanted, `feed` and `token` being indices; rows of a feed come in order.
-    ///
-    /// # Errors
-    /// Nothing was computed, `sink` was not called, and no sequence has changed, where the context or the cache is too small, a token or
-    /// a sequence is unknown, or a sequence is given twice. After an error of the backend ([`EngineError::Backend`]) the sequences hold
-    /// the tokens whose computation was complete.
-    pub fn decode(
-        &mut self,
-        feeds: &[Feed<'_>],
-        sink: &mut dyn FnMut(usize, usize, &[f32]),
-    ) -> Result<(), EngineError> {
-        self.check(feeds)?;
-        let mut done = vec![0; feeds.len()];
-        loop {
-            let batch = self.compose(feeds, &done);
-            if batch.is_empty() {
-                return Ok(());
-            }
-            self.run(feeds, &batch, sink)?;
-            for part in batch {
-                done[part.feed] = part.tokens.end;
-            }
-        }
-    }
-
-    fn check(&self, feeds: &[Feed<'_>]) -> Result<(), EngineError> {
-        if feeds.iter().all(|f| f.tokens.is_empty()) {
-            return Err(EngineError::Empty);
-        }
-        let mut growths = Vec::with_capacity(feeds.len());
-        let mut seen = BTreeSet::new();
-        for feed in feeds {
-            if !seen.insert(feed.sequence) {
-                return Err(EngineError::DuplicateSequence(feed.sequence.0));
-            }
-            let sequence = self.get(feed.sequence)?;
-            let tokens = sequence.tokens.len() + feed.tokens.len();
-            if tokens > self.context {
-                return Err(EngineError::ContextExceeded {
-                    tokens,
-                    context: self.context,
-                });
-            }
-            let vocabulary = self.vocabulary();
-            if let Some(token) = feed.tokens.iter().find(|t| t.0 as usize >= vocabulary) {
-                return Err(EngineError::UnknownToken {
-                    token: token.0,
-                    vocabulary,
-                });
-            }
-            if !feed.tokens.is_empty() {
-                growths.push((sequence, tokens));
-            }
-        }
-        check_room(&growths, &self.pools)
-    }
-
-    /// The next run: tokens of the feeds in order, as many as fit.
-    fn compose(&self, feeds: &[Feed<'_>], done: &[usize]) -> Vec<Part> {
-        let (mut tokens, mut outputs) = (self.batch, MAX_OUTPUTS.min(self.batch));
-        let mut parts = Vec::new();
-        for (i, feed) in feeds.iter().enumerate() {
-            let left = feed.tokens.len() - done[i];
-            let take = match feed.want {
-                Want::All => left.min(tokens).min(outputs),
-                Want::Last if outputs == 0 => 0,
-                Want::Last | Want::None => left.min(tokens),
-            };
-            if take == 0 {
-                continue;
-            }
-            let part = Part {
-                feed: i,
-                tokens: done[i]..done[i] + take,
-            };
-            tokens -= take;
-            outputs -= part.outputs(feed).len();
-            parts.push(part);
-        }
-        parts
-    }
-
-    /// One run, after whose failure its sequences are as they were.
-    fn run(
-        &mut self,
-        feeds: &[Feed<'_>],
-        parts: &[Part],
-        sink: &mut dyn FnMut(usize, usize, &[f32]),
-    ) -> Result<(), EngineError> {
-        let result = self.try_run(feeds, parts, sink);
-        if result.is_err() {
-            for part in parts {
-                if let Some(sequence) = self.sequences.get_mut(&feeds[part.feed].sequence) {
-                    sequence.trim(&mut self.pools);
-                }
-            }
-        }
-        result
-    }
-
-    fn try_run(
-        &mut self,
-        feeds: &[Feed<'_>],
-        parts: &[Part],
-        sink: &mut dyn FnMut(usize, usize, &[f32]),
-    ) -> Result<(), EngineError> {
-        let (mut tokens, mut outputs, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
-        for part in parts {
-            let feed = &feeds[part.feed];
-            let id = feed.sequence;
-            let sequence = self
-                .sequences
-                .get_mut(&id)
-                .ok_or(EngineError::UnknownSequence(id.0))?;
-            let end = sequence.tokens.len() + part.tokens.len();
-            for copy in sequence.prepare(end, &mut self.pools)? {
-                self.memory.copy_page(copy.group, copy.from, copy.to);
-            }
-            for token in part.outputs(feed) {
-                outputs.push((tokens.len() + token - part.tokens.start) as u32);
-                wanted.push((part.feed, token));
-            }
-            tokens.extend(feed.tokens[part.tokens.clone()].iter().map(|t| t.0));
-        }
-        let mut runs = Vec::with_capacity(parts.len());
-        let mut row = 0;
-        for part in parts {
-            let sequence = &self.sequences[&feeds[part.feed].sequence];
-            runs.push(Run {
-                rows: row..row + part.tokens.len(),
-                first_position: sequence.tokens.len() as u32,
-                pages: &sequence.tables,
-            });
-            row += part.tokens.len();
-        }
-        let batch = Batch {
-            tokens: &tokens,
-            runs: &runs,
-            outputs: &outputs,
-        };
-        let logits = self.plan.run(&batch, self.memory.as_mut())?;
-        let width = logits.len().checked_div(outputs.len()).unwrap_or(0);
-        for ((feed, token), row) in wanted.into_iter().zip(logits.chunks_exact(width.max(1))) {
-            sink(feed, token, row);
-        }
-        for part in parts {
-            let feed = &feeds[part.feed];
-            if let Some(sequence) = self.sequences.get_mut(&feed.sequence) {
-                sequence
-                    .tokens
-                    .extend_from_slice(&feed.tokens[part.tokens.clone()]);
-                sequence.release_passed(&self.reaches, &mut self.pools);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Tokens of a feed that are computed in one run.
-struct Part {
-    feed: usize,
-    tokens: std::ops::Range<usize>,
-}
-
-impl Part {
-    /// Tokens of the feed whose logits are wanted.
-    fn outputs(&self, feed: &Feed<'_>) -> std::ops::Range<usize> {
-        match feed.want {
-            Want::All => self.tokens.clone(),
-            Want::Last if self.tokens.end == feed.tokens.len() => {
-                self.tokens.end - 1..self.tokens.end
-            }
-            _ => self.tokens.end..self.tokens.end,
-        }
     }
 }

@@ -53,12 +53,12 @@ pub enum EngineError {
     },
     /// A sequence that was never made or is gone.
     #[error("sequence {0} does not exist")]
-    UnknownSequence(u32),
+    UnknownSequence(u64),
     /// A sequence that is fed twice in one call.
     #[error(
         "sequence {0} is fed twice in one call; give all of its tokens at once or in calls one after the other"
     )]
-    DuplicateSequence(u32),
+    DuplicateSequence(u64),
     /// Nothing to compute.
     #[error("there are no tokens to compute; give a prompt")]
     Empty,

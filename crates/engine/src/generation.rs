@@ -1,9 +1,9 @@
-//! The sampling loop on one sequence: tokens out, as text that never ends inside a character.
+//! One text in the making: which tokens to compute next, and what the logits make of them.
 
-use crate::{Engine, EngineError, Feed, SeqId, Want};
+use crate::{Engine, EngineError, Feed, SeqId, Want, text::TextStream};
 use puna_sampling::{Chain, SamplerOptions};
-use puna_tokenizer::{TokenId, TokenKind, Tokenizer};
-use std::{borrow::Cow, sync::Arc};
+use puna_tokenizer::{TokenId, Tokenizer};
+use std::sync::Arc;
 
 /// How much is generated, and how.
 #[derive(Clone, Debug, Default)]
@@ -47,41 +47,80 @@ impl FinishReason {
     }
 }
 
-/// What one round of the loop gave.
+/// What one step of a generation gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The token, which may be one that ends the text.
-    pub token: TokenId,
-    /// Text that is certain now: whole characters, and nothing that may still become a stop text.
-    pub text: String,
-    /// Set with the last token.
-    pub finish: Option<FinishReason>,
+#[non_exhaustive]
+pub enum Step {
+    /// A part of the prompt was computed, and more of it is to come.
+    Prompt {
+        /// Tokens that are in the cache now.
+        computed: usize,
+        /// Tokens that have to be before the next token can be chosen.
+        total: usize,
+    },
+    /// A token was chosen.
+    Token {
+        /// The token, which may be one that ends the text.
+        token: TokenId,
+        /// Text that is certain now: whole characters, and nothing that may still become a stop text.
+        text: String,
+        /// Set with the last token.
+        finish: Option<FinishReason>,
+    },
 }
 
-/// A running generation. The prompt is computed when it is made.
-pub struct Generation<'e> {
-    engine: &'e mut Engine,
+impl Step {
+    /// The text that is certain now; empty while the prompt is computed.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Prompt { .. } => "",
+            Self::Token { text, .. } => text,
+        }
+    }
+}
+
+/// A text in the making on one sequence.
+///
+/// It is the list of tokens that the sequence shall hold (the prompt, then what was chosen), and what chooses the next one. It does not
+/// tell prompt from generation: each step computes tokens that are wanted and not in the cache yet, a batch of them at most, and chooses
+/// a token when the logits of the last one are there. Between steps it can be dropped, which leaves in the cache what was computed.
+///
+/// [`Self::step`] drives one generation. Several share a batch when [`Self::feed`], one [`Engine::decode`] for all of them, and
+/// [`Self::advance`] are called one after the other.
+pub struct Generation {
     sequence: SeqId,
+    /// The prompt and what was chosen.
+    tokens: Vec<TokenId>,
+    /// Logits of the last token, from when they are known until the next token is chosen.
+    logits: Vec<f32>,
     chain: Chain,
     text: TextStream,
-    logits: Vec<f32>,
-    /// Sampled and not yet computed.
-    pending: Option<TokenId>,
+    tokenizer: Arc<Tokenizer>,
     left: usize,
     reused: usize,
     finished: bool,
     ignore_eos: bool,
-    tokenizer: Arc<Tokenizer>,
 }
 
-impl<'e> Generation<'e> {
-    /// Computes `prompt` on `sequence`, keeping what the sequence already holds of it.
+/// Where the logits of a [`Generation`]'s feed go.
+pub struct LogitsSlot<'a>(&'a mut Vec<f32>);
+
+impl LogitsSlot<'_> {
+    /// Takes the row that [`Engine::decode`] gives for the feed.
+    pub fn set(&mut self, row: &[f32]) {
+        self.0.clear();
+        self.0.extend_from_slice(row);
+    }
+}
+
+impl Generation {
+    /// A generation that continues `prompt` on `sequence`, keeping what the sequence already holds of it. Nothing is computed yet.
     ///
     /// # Errors
     /// [`EngineError::ContextExceeded`] where the prompt is longer than the context, [`EngineError::Option`] for an empty stop text, and
-    /// whatever else the engine refuses.
+    /// what the samplers or the vocabulary refuse.
     pub fn new(
-        engine: &'e mut Engine,
+        engine: &mut Engine,
         sequence: SeqId,
         prompt: &[TokenId],
         options: &GenerationOptions,
@@ -115,27 +154,28 @@ impl<'e> Generation<'e> {
         for token in prompt {
             chain.accept(token.0);
         }
-        let reused = engine.reuse(sequence, prompt)?;
-        let mut logits = Vec::new();
-        let feed = Feed {
-            sequence,
-            tokens: &prompt[reused..],
-            want: Want::Last,
-        };
-        engine.decode(&[feed], &mut |_, _, row| logits.extend_from_slice(row))?;
         Ok(Self {
-            text: TextStream::new(options),
-            left: options.max_tokens.unwrap_or(usize::MAX),
-            ignore_eos: options.ignore_eos,
-            engine,
+            reused: engine.reuse(sequence, prompt)?,
             sequence,
+            tokens: prompt.to_vec(),
+            logits: Vec::new(),
             chain,
-            logits,
-            pending: None,
-            reused,
-            finished: false,
+            text: TextStream::new(options),
             tokenizer,
+            left: options.max_tokens.unwrap_or(usize::MAX),
+            finished: false,
+            ignore_eos: options.ignore_eos,
         })
+    }
+
+    /// Its sequence.
+    pub fn sequence(&self) -> SeqId {
+        self.sequence
+    }
+
+    /// The prompt and what was chosen.
+    pub fn tokens(&self) -> &[TokenId] {
+        &self.tokens
     }
 
     /// Tokens of the prompt that were in the cache already.
@@ -148,40 +188,88 @@ impl<'e> Generation<'e> {
         self.chain.seed()
     }
 
-    /// The next token; `None` after the last one.
+    /// Computes one batch at most: a part of the prompt, or the token chosen last. Chooses the next token where all of them are
+    /// computed. `None` after the last one.
     ///
     /// # Errors
-    /// Whatever the engine or the samplers refuse. Where the engine refused, another call tries the same again.
-    pub fn step(&mut self) -> Result<Option<Step>, EngineError> {
-        if self.finished || self.left == 0 {
+    /// Whatever the engine refuses; another call tries the same again. Where the samplers refuse, the generation is over.
+    pub fn step(&mut self, engine: &mut Engine) -> Result<Option<Step>, EngineError> {
+        let budget = engine.batch();
+        if let Some((feed, mut slot)) = self.feed(engine, budget)? {
+            engine.decode(&[feed], &mut |_, _, row| slot.set(row))?;
+        }
+        self.advance(engine)
+    }
+
+    /// What has to be computed next, at most `budget` tokens, and where the logits go if there are any. `None` where nothing has to be:
+    /// logits wait for [`Self::advance`], or the generation is over. A generation whose prompt is done asks for one token.
+    ///
+    /// What the sequence was changed to meanwhile does not matter: what is missing of the tokens is asked for again.
+    pub fn feed(
+        &mut self,
+        engine: &mut Engine,
+        budget: usize,
+    ) -> Result<Option<(Feed<'_>, LogitsSlot<'_>)>, EngineError> {
+        if self.finished || budget == 0 || !self.logits.is_empty() {
             return Ok(None);
         }
-        if let Some(token) = self.pending {
-            let (sequence, logits) = (self.sequence, &mut self.logits);
-            let feed = Feed {
-                sequence,
-                tokens: &[token],
-                want: Want::Last,
-            };
-            self.engine.decode(&[feed], &mut |_, _, row| {
-                logits.clear();
-                logits.extend_from_slice(row);
-            })?;
-            self.pending = None;
+        let held = engine.reuse(self.sequence, &self.tokens)?;
+        let end = self.tokens.len().min(held.saturating_add(budget));
+        let feed = Feed {
+            sequence: self.sequence,
+            tokens: &self.tokens[held..end],
+            want: if end == self.tokens.len() {
+                Want::Last
+            } else {
+                Want::None
+            },
+        };
+        Ok(Some((feed, LogitsSlot(&mut self.logits))))
+    }
+
+    /// What came of the feed: the next token where its logits are there, otherwise how far the prompt is. `None` when it is over.
+    ///
+    /// # Errors
+    /// [`EngineError::Sampling`] where logits are not numbers; the generation is over then.
+    pub fn advance(&mut self, engine: &Engine) -> Result<Option<Step>, EngineError> {
+        if self.finished {
+            return Ok(None);
         }
-        let token = TokenId(self.chain.sample(&mut self.logits)?);
+        if self.logits.is_empty() {
+            return Ok(Some(Step::Prompt {
+                computed: engine.tokens(self.sequence)?.len(),
+                total: self.tokens.len(),
+            }));
+        }
+        if self.left == 0 {
+            self.finished = true;
+            return Ok(None);
+        }
+        let token = match self.chain.sample(&mut self.logits) {
+            Ok(id) => TokenId(id),
+            Err(error) => {
+                self.finished = true;
+                return Err(error.into());
+            }
+        };
+        self.logits.clear();
+        Ok(Some(self.accept(token, engine.context())))
+    }
+
+    /// Adds the token that was chosen.
+    fn accept(&mut self, token: TokenId, context: usize) -> Step {
         self.chain.accept(token.0);
+        self.tokens.push(token);
         self.left -= 1;
         let ends = !self.ignore_eos && self.tokenizer.is_end_of_generation(token);
         let (mut text, stopped) = self.text.push(&self.tokenizer, token, ends);
-        let held = self.engine.tokens(self.sequence)?.len();
         let finish = if ends {
             Some(FinishReason::EndOfGeneration)
         } else if stopped {
             Some(FinishReason::Stop)
         } else if self.left == 0 {
             Some(FinishReason::Length)
-        } else if held >= self.engine.context() {
+        } else if self.tokens.len() > context {
             Some(FinishReason::Context)
         } else {
             None
@@ -191,130 +279,11 @@ impl<'e> Generation<'e> {
             if !stopped {
                 text.push_str(&self.text.finish());
             }
-        } else {
-            self.pending = Some(token);
         }
-        Ok(Some(Step {
+        Step::Token {
             token,
             text,
             finish,
-        }))
-    }
-}
-
-/// Bytes of tokens to text, holding back what is not certain yet.
-struct TextStream {
-    stop: Vec<String>,
-    show_special: bool,
-    /// Bytes not given out yet.
-    held: Vec<u8>,
-}
-
-impl TextStream {
-    fn new(options: &GenerationOptions) -> Self {
-        Self {
-            stop: options.stop.clone(),
-            show_special: options.show_special,
-            held: Vec::new(),
         }
-    }
-
-    /// Text that is certain after `token`, and whether a stop text was met.
-    fn push(&mut self, tokenizer: &Tokenizer, token: TokenId, ends: bool) -> (String, bool) {
-        let hidden = ends || (!self.show_special && tokenizer.kind(token) == TokenKind::Control);
-        if !hidden {
-            self.held
-                .extend_from_slice(tokenizer.piece(token).unwrap_or_default());
-        }
-        let stops = self
-            .stop
-            .iter()
-            .filter_map(|s| find(&self.held, s.as_bytes()));
-        if let Some(at) = stops.min() {
-            self.held.truncate(at);
-            return (self.finish(), true);
-        }
-        let certain = self.held.len() - self.possible_stop();
-        let whole = certain - incomplete_tail(&self.held[..certain]);
-        let rest = self.held.split_off(whole);
-        let text = std::mem::replace(&mut self.held, rest);
-        (to_text(&text), false)
-    }
-
-    /// Length of the longest end of the held bytes that begins a stop text.
-    fn possible_stop(&self) -> usize {
-        let starts = |s: &String| {
-            (1..s.len().min(self.held.len() + 1))
-                .rev()
-                .find(|n| self.held.ends_with(&s.as_bytes()[..*n]))
-        };
-        self.stop.iter().filter_map(starts).max().unwrap_or(0)
-    }
-
-    /// All that is held; bytes that never became a character are shown as U+FFFD.
-    fn finish(&mut self) -> String {
-        to_text(&std::mem::take(&mut self.held))
-    }
-}
-
-fn to_text(bytes: &[u8]) -> String {
-    match String::from_utf8_lossy(bytes) {
-        Cow::Borrowed(text) => text.to_owned(),
-        Cow::Owned(text) => text,
-    }
-}
-
-fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
-    bytes.windows(needle.len()).position(|w| w == needle)
-}
-
-/// Bytes at the end that begin a character which may still become whole.
-fn incomplete_tail(bytes: &[u8]) -> usize {
-    let longest = bytes.len().min(3);
-    (1..=longest)
-        .find(|n| {
-            let tail = &bytes[bytes.len() - n..];
-            let error = std::str::from_utf8(tail).err();
-            tail[0] >= 0xc0
-                && error.is_some_and(|e| e.valid_up_to() == 0 && e.error_len().is_none())
-        })
-        .unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_characters_that_can_still_become_whole_are_held_back() {
-        for (bytes, expected) in [
-            (&b"abc"[..], 0),
-            ("\u{20ac}".as_bytes(), 0),
-            (&"\u{20ac}".as_bytes()[..2], 2),
-            (&"\u{1f999}".as_bytes()[..3], 3),
-            (b"a\xff", 0),
-            (b"a\xe2", 1),
-            (b"\xe2a", 0),
-            (b"\x80", 0),
-            (b"\xf8", 0),
-        ] {
-            assert_eq!(incomplete_tail(bytes), expected, "{bytes:?}");
-        }
-    }
-
-    #[test]
-    fn a_possible_stop_text_is_held_back_and_found_across_tokens() {
-        let options = GenerationOptions {
-            stop: vec!["DEFG".into(), "\u{3002}".into()],
-            ..GenerationOptions::default()
-        };
-        let mut stream = TextStream::new(&options);
-        stream.held.extend_from_slice(b"ABCDE");
-        assert_eq!(stream.possible_stop(), 2);
-        stream.held = b"x\xe3\x80".to_vec();
-        assert_eq!(stream.possible_stop(), 2);
-        stream.held = b"DEFH".to_vec();
-        assert_eq!(stream.possible_stop(), 0);
-        assert_eq!(find(b"ABCDEFGH", b"DEFG"), Some(3));
     }
 }

@@ -2,17 +2,22 @@
 //!
 //! An [`Engine`] is one loaded model with its cache. It is synchronous and owned by one thread. Tokens are fed to sequences in any
 //! mixture ([`Engine::decode`]); the logits of a token depend on its sequence alone, bit for bit, never on how tokens were grouped into
-//! batches. [`Generation`] runs the sampling loop on one sequence.
+//! batches. A [`Generation`] is one text in the making; any number of them can share a batch.
 
+mod decode;
 mod engine;
 mod error;
 mod generation;
+mod memory;
 mod options;
 mod pages;
 mod sequence;
+mod text;
 
-pub use engine::{Engine, Feed, MemoryNeed, Want};
+pub use decode::{Feed, Want};
+pub use engine::Engine;
 pub use error::EngineError;
-pub use generation::{FinishReason, Generation, GenerationOptions, Step};
+pub use generation::{FinishReason, Generation, GenerationOptions, LogitsSlot, Step};
+pub use memory::MemoryNeed;
 pub use options::EngineOptions;
 pub use sequence::SeqId;

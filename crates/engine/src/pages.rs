@@ -29,6 +29,11 @@ impl PagePool {
         self.free.len()
     }
 
+    /// Pages that somebody holds.
+    pub(crate) fn used(&self) -> usize {
+        self.total() - self.free()
+    }
+
     /// A free page, held once.
     pub(crate) fn take(&mut self) -> Option<PageId> {
         let page = self.free.pop()?;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Names a sequence of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SeqId(pub(crate) u32);
+pub struct SeqId(pub(crate) u64);
 
 /// Tokens computed so far, and for each layer group the page of every 64 positions.
 ///
@@ -49,7 +49,7 @@ impl Sequence {
         end: usize,
         pools: &mut [PagePool],
     ) -> Result<Vec<PageCopy>, EngineError> {
-        check_room(&[(&*self, end)], pools)?;
+        check_room(&std::iter::once((&*self, end)), pools)?;
         let written = self.written(end);
         let mut copies = Vec::new();
         for (group, (table, pool)) in self.tables.iter_mut().zip(pools).enumerate() {
@@ -145,19 +145,19 @@ impl Sequence {
 ///
 /// # Errors
 /// [`EngineError::CacheFull`].
-pub(crate) fn check_room(
-    growths: &[(&Sequence, usize)],
+pub(crate) fn check_room<'a>(
+    growths: &(impl Iterator<Item = (&'a Sequence, usize)> + Clone),
     pools: &[PagePool],
 ) -> Result<(), EngineError> {
     for (group, pool) in pools.iter().enumerate() {
         let mut needed = 0;
         // Of holders that all write, the last one need not copy.
         let mut left: BTreeMap<PageId, u32> = BTreeMap::new();
-        for (sequence, end) in growths {
-            let (table, written) = (&sequence.tables[group], sequence.written(*end));
+        for (sequence, end) in growths.clone() {
+            let (table, written) = (&sequence.tables[group], sequence.written(end));
             needed += written.end.saturating_sub(table.len());
             let existing = written.start.min(table.len())..written.end.min(table.len());
-            for page in &table[existing] {
+            for page in table[existing].iter().filter(|p| pool.is_shared(**p)) {
                 let holders = left.entry(*page).or_insert_with(|| pool.holders(*page));
                 if *holders > 1 {
                     *holders -= 1;
@@ -174,7 +174,7 @@ pub(crate) fn check_room(
 
 fn full(pool: &PagePool) -> EngineError {
     EngineError::CacheFull {
-        used: pool.total() - pool.free(),
+        used: pool.used(),
         total: pool.total(),
     }
 }
@@ -236,12 +236,13 @@ mod tests {
         let b = a.fork(&mut pools);
         // Two pages are held; two writers of a shared one need one copy.
         for (a_end, b_end, fits) in [(192, 256, true), (193, 256, false)] {
-            let room = check_room(&[(&a, a_end), (&b, b_end)], &pools);
+            let room = check_room(&[(&a, a_end), (&b, b_end)].into_iter(), &pools);
             assert_eq!(room.is_ok(), fits, "{a_end}, {b_end}");
         }
         // One writer of a shared page needs its copy.
         for (end, fits) in [(320, true), (321, false)] {
-            assert_eq!(check_room(&[(&a, end)], &pools).is_ok(), fits, "{end}");
+            let room = check_room(&std::iter::once((&a, end)), &pools);
+            assert_eq!(room.is_ok(), fits, "{end}");
         }
     }
 

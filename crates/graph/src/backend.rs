@@ -1,6 +1,6 @@
 //! What a backend offers: it compiles a graph once and runs it for every batch.
 
-use crate::{Batch, CacheLayout, CacheMemory, Graph, Node};
+use crate::{Batch, CacheLayout, CacheMemory, Graph, Node, Op};
 
 /// Options of a plan.
 #[derive(Clone, Debug)]
@@ -58,11 +58,34 @@ pub enum BackendError {
     },
 }
 
+/// Finds what `backend` cannot run before it is asked to compile.
+///
+/// # Errors
+/// [`BackendError::Unsupported`] for the first such node, naming its matrix where it has one.
+pub fn check_support(backend: &dyn Backend, graph: &Graph) -> Result<(), BackendError> {
+    let Some(node) = graph.nodes().iter().find(|n| !backend.supports(graph, n)) else {
+        return Ok(());
+    };
+    let matrix = match &node.op {
+        Op::Linear(op) => Some(op.weight),
+        Op::Embed(op) => Some(op.table),
+        _ => None,
+    };
+    Err(BackendError::Unsupported {
+        backend: backend.name(),
+        op: node.op.name(),
+        detail: match matrix.map(|id| graph.weight(id)) {
+            Some(w) => format!("tensor `{}` of type {}", w.name(), w.element_type().name()),
+            None => format!("{} features", node.shape.features),
+        },
+    })
+}
+
 /// Something that runs graphs.
 pub trait Backend: Send + Sync {
     /// Name for messages.
     fn name(&self) -> &'static str;
-    /// Whether it can run this node.
+    /// Whether it can run this node; see [`check_support`].
     fn supports(&self, graph: &Graph, node: &Node) -> bool;
     /// Chooses steps and memory for `graph`, whose cache is laid out as `cache`.
     fn compile(

@@ -16,7 +16,7 @@ pub mod ops;
 pub mod reference;
 mod weight;
 
-pub use backend::{Backend, BackendError, Plan, PlanOptions};
+pub use backend::{Backend, BackendError, Plan, PlanOptions, check_support};
 pub use batch::{Batch, PageId, Run};
 pub use builder::GraphBuilder;
 pub use cache::{

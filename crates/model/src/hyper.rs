@@ -81,6 +81,25 @@ impl<'a> Keys<'a> {
         Ok(self.float(key)?.filter(|x| *x != 0.0))
     }
 
+    /// A float above zero that `fits`, zero standing for absent; `expected` says in words what fits.
+    pub fn positive(
+        &self,
+        key: &str,
+        fits: impl FnOnce(f32) -> bool,
+        expected: &str,
+    ) -> Result<Option<f32>, ModelError> {
+        match self.nonzero_float(key)? {
+            Some(x) if x < 0.0 || !fits(x) => Err(self.invalid(key, x, expected)),
+            x => Ok(x),
+        }
+    }
+
+    /// The base frequency of rotary positions; at most 1 would turn fast dimensions faster than any position can tell.
+    pub fn rope_base(&self, key: &str) -> Result<f32, ModelError> {
+        let base = self.positive(key, |x| x > 1.0, "a number above 1")?;
+        Ok(base.unwrap_or(10_000.0))
+    }
+
     /// A string.
     pub fn str(&self, key: &str) -> Result<Option<&'a str>, ModelError> {
         Ok(self.metadata.str(&self.full(key))?)
@@ -139,6 +158,7 @@ pub struct HyperParameters {
 impl HyperParameters {
     /// Reads the keys that every architecture has. `vocabulary` is the number of rows of the token embedding.
     pub fn read(keys: &Keys<'_>, vocabulary: usize) -> Result<Self, ModelError> {
+        const KV: &str = "attention.head_count_kv";
         let block_count = keys.required_size("block_count")?;
         if block_count as u64 > MAX_LAYERS {
             return Err(keys.invalid("block_count", block_count, format!("at most {MAX_LAYERS}")));
@@ -153,12 +173,15 @@ impl HyperParameters {
         };
         let head_count =
             per_layer("attention.head_count")?.ok_or_else(|| missing("attention.head_count"))?;
-        let head_count_kv =
-            per_layer("attention.head_count_kv")?.unwrap_or_else(|| head_count.clone());
+        let head_count_kv = match per_layer(KV)? {
+            Some(counts) => counts,
+            None if keys.metadata.contains(&keys.full(KV)) => return Err(missing(KV)),
+            None => head_count.clone(),
+        };
         for (layer, (q, kv)) in head_count.iter().zip(&head_count_kv).enumerate() {
             if q % kv != 0 {
                 let expected = format!("a divisor of the {q} heads of layer {layer}");
-                return Err(keys.invalid("attention.head_count_kv", kv, expected));
+                return Err(keys.invalid(KV, kv, expected));
             }
         }
         let head_dim = embedding_length / head_count[0];
@@ -171,7 +194,13 @@ impl HyperParameters {
                 format!("at most {embedding_length}"),
             ));
         }
-        let rope_dims = keys.size("rope.dimension_count")?.unwrap_or(key_length);
+        let rope_dims = match keys.size("rope.dimension_count")? {
+            Some(n) if n > key_length || n % 2 != 0 => {
+                let expected = format!("an even number up to the {key_length} elements of a head");
+                return Err(keys.invalid("rope.dimension_count", n, expected));
+            }
+            given => given.unwrap_or(key_length),
+        };
         Ok(Self {
             context_length: keys.required_size("context_length")?,
             embedding_length,
@@ -194,53 +223,29 @@ impl HyperParameters {
         order: RopeOrder,
         factors: Option<Vector>,
     ) -> Result<Rope, ModelError> {
-        let base = keys.nonzero_float("rope.freq_base")?.unwrap_or(10_000.0);
-        let scaling = self.rope_scaling(keys)?;
-        let magnitude = match scaling {
-            // YaRN has the factor among its own parameters.
-            RopeScaling::Yarn { .. } => 1.0,
-            _ => attn_factor(keys)?,
-        };
+        let base = keys.rope_base("rope.freq_base")?;
         Ok(Rope {
             head_dim: self.key_length,
             dims: self.rope_dims,
             order,
             base,
-            scaling,
+            scaling: self.rope_scaling(keys)?,
             factors,
-            magnitude,
+            magnitude: attn_factor(keys)?,
         })
     }
 
     fn rope_scaling(&self, keys: &Keys<'_>) -> Result<RopeScaling, ModelError> {
-        let factor = match keys.nonzero_float("rope.scaling.factor")? {
+        let factor_of = |key| keys.positive(key, |x| x >= 1.0, "a number of at least 1");
+        let factor = match factor_of("rope.scaling.factor")? {
             Some(f) => f,
-            None => keys.nonzero_float("rope.scale_linear")?.unwrap_or(1.0),
+            None => factor_of("rope.scale_linear")?.unwrap_or(1.0),
         };
-        if factor < 0.0 {
-            return Err(keys.invalid("rope.scaling.factor", factor, "a positive number"));
-        }
         Ok(match keys.str("rope.scaling.type")?.unwrap_or("linear") {
             "linear" if factor != 1.0 => RopeScaling::Linear { factor },
             // Long-RoPE puts all of its scaling into the per-dimension factors.
             "none" | "linear" | "longrope" => RopeScaling::None,
-            "yarn" => RopeScaling::Yarn {
-                factor,
-                original_context: keys
-                    .size("rope.scaling.original_context_length")?
-                    .unwrap_or(self.context_length) as u32,
-                ext_factor: keys
-                    .float("rope.scaling.yarn_ext_factor")?
-                    .filter(|x| *x >= 0.0)
-                    .unwrap_or(1.0),
-                attn_factor: attn_factor(keys)?,
-                beta_fast: keys
-                    .nonzero_float("rope.scaling.yarn_beta_fast")?
-                    .unwrap_or(32.0),
-                beta_slow: keys
-                    .nonzero_float("rope.scaling.yarn_beta_slow")?
-                    .unwrap_or(1.0),
-            },
+            "yarn" => self.yarn(keys, factor)?,
             other => {
                 return Err(keys.invalid(
                     "rope.scaling.type",
@@ -250,10 +255,41 @@ impl HyperParameters {
             }
         })
     }
+
+    fn yarn(&self, keys: &Keys<'_>, factor: f32) -> Result<RopeScaling, ModelError> {
+        const LOG: &str = "rope.scaling.yarn_log_multiplier";
+        const EXT: &str = "rope.scaling.yarn_ext_factor";
+        if let Some(multiplier) = keys.nonzero_float(LOG)? {
+            // It changes the magnitude, and with some architectures the attention scale too; ignoring it would be wrong silently.
+            let key = keys.full(LOG);
+            return Err(ModelError::Unsupported {
+                what: format!("YaRN with `{key}` ({multiplier})"),
+            });
+        }
+        let ext_factor = match keys.float(EXT)? {
+            Some(x) if x > 1.0 => {
+                return Err(keys.invalid(EXT, x, "0 to 1, or less than 0 for 1"));
+            }
+            given => given.filter(|x| *x >= 0.0).unwrap_or(1.0),
+        };
+        let beta = |key| keys.positive(key, |_| true, "a positive number");
+        Ok(RopeScaling::Yarn {
+            factor,
+            original_context: keys
+                .size("rope.scaling.original_context_length")?
+                .unwrap_or(self.context_length) as u32,
+            ext_factor,
+            // The factor of the metadata holds with and without YaRN.
+            attn_factor: 1.0,
+            beta_fast: beta("rope.scaling.yarn_beta_fast")?.unwrap_or(32.0),
+            beta_slow: beta("rope.scaling.yarn_beta_slow")?.unwrap_or(1.0),
+        })
+    }
 }
 
 /// Factor on rotated queries and keys, which holds for every type of scaling.
 fn attn_factor(keys: &Keys<'_>) -> Result<f32, ModelError> {
-    let factor = keys.nonzero_float("rope.scaling.attn_factor")?;
+    const KEY: &str = "rope.scaling.attn_factor";
+    let factor = keys.positive(KEY, |x| x <= 1000.0, "a positive number, at most 1000")?;
     Ok(factor.unwrap_or(1.0))
 }

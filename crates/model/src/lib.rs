@@ -10,6 +10,7 @@ mod hyper;
 mod loader;
 mod model;
 mod tensors;
+mod vocabulary;
 
 pub use error::ModelError;
 pub use hyper::{HyperParameters, Keys};

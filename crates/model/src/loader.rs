@@ -1,8 +1,11 @@
 //! Weights of a file by name, checked against the architecture's table.
 
-use crate::{HyperParameters, Keys, LoadOptions, ModelError, Size, TensorSpec, arch::Architecture};
+use crate::{
+    HyperParameters, Keys, LoadOptions, ModelError, Size, TensorSpec, arch::Architecture,
+    vocabulary,
+};
 use puna_gguf::{Gguf, TensorInfo};
-use puna_graph::{SharedBytes, Vector, Weight};
+use puna_graph::{Vector, Weight};
 use std::sync::Arc;
 
 /// Gives an architecture's `build` its weights and hyper-parameters.
@@ -13,21 +16,6 @@ pub struct Loader<'a> {
     options: &'a LoadOptions,
 }
 
-/// One tensor's bytes, keeping the whole file open.
-struct TensorBytes {
-    gguf: Arc<Gguf>,
-    index: usize,
-}
-
-impl AsRef<[u8]> for TensorBytes {
-    fn as_ref(&self) -> &[u8] {
-        self.gguf
-            .tensors()
-            .get(self.index)
-            .map_or(&[], |t| self.gguf.data(t))
-    }
-}
-
 impl<'a> Loader<'a> {
     /// Reads the hyper-parameters and checks that all tensors are there and known.
     pub(crate) fn new(
@@ -36,12 +24,7 @@ impl<'a> Loader<'a> {
         options: &'a LoadOptions,
     ) -> Result<Self, ModelError> {
         let keys = Keys::new(gguf.metadata(), architecture.name);
-        let embedding = gguf.tensor("token_embd.weight").and_then(|t| t.dims.get(1));
-        let vocabulary = match embedding {
-            Some(n) => usize::try_from(*n).unwrap_or(0),
-            None => keys.size("vocab_size")?.unwrap_or(0),
-        };
-        let hyper = HyperParameters::read(&keys, vocabulary)?;
+        let hyper = HyperParameters::read(&keys, vocabulary::size(gguf, &keys)?)?;
         if keys.size("expert_count")?.is_some() {
             return Err(ModelError::Unsupported {
                 what: format!("a mixture of experts (`{}`)", keys.full("expert_count")),
@@ -163,7 +146,7 @@ impl<'a> Loader<'a> {
         template: &str,
         layer: Option<usize>,
     ) -> Result<Option<Weight>, ModelError> {
-        let Some((index, info)) = self.find(template, layer)? else {
+        let Some(info) = self.find(template, layer)? else {
             return Ok(None);
         };
         let [cols, rows] = *info.dims.as_slice() else {
@@ -174,13 +157,15 @@ impl<'a> Loader<'a> {
                 source_keys: "a matrix".into(),
             });
         };
-        let owner: SharedBytes = Arc::new(TensorBytes {
-            gguf: Arc::clone(self.gguf),
-            index,
-        });
-        let range = 0..(*owner).as_ref().len();
+        // A view that keeps the file open. A tensor of this file has one.
+        let bytes = self
+            .gguf
+            .shared_data(info)
+            .unwrap_or_else(|| Vec::new().into());
+        let range = 0..bytes.len();
         let shape = [rows as usize, cols as usize];
-        let weight = Weight::new(info.name.clone(), info.element_type, shape, owner, range)?;
+        let name = info.name.clone();
+        let weight = Weight::new(name, info.element_type, shape, Arc::new(bytes), range)?;
         let scale = self.factor(&info.name)?;
         Ok(Some(weight.with_scale(scale)))
     }
@@ -194,7 +179,11 @@ impl<'a> Loader<'a> {
             return Ok(1.0);
         };
         match self.dequantize(info)?.as_slice() {
-            [scale] => Ok(*scale),
+            [scale] if scale.is_finite() => Ok(*scale),
+            [_] => Err(ModelError::NonFinite {
+                tensor: info.name.clone(),
+                block: 0,
+            }),
             _ => Err(ModelError::Shape {
                 tensor: info.name.clone(),
                 found: info.dims.clone(),
@@ -209,7 +198,7 @@ impl<'a> Loader<'a> {
         template: &str,
         layer: Option<usize>,
     ) -> Result<Option<Vector>, ModelError> {
-        let Some((_, info)) = self.find(template, layer)? else {
+        let Some(info) = self.find(template, layer)? else {
             return Ok(None);
         };
         let data = self.dequantize(info)?;
@@ -230,12 +219,12 @@ impl<'a> Loader<'a> {
         Ok(data)
     }
 
-    /// The tensor's place in the file, its shape and type checked.
+    /// The tensor in the file, its shape and type checked.
     fn find(
         &self,
         template: &str,
         layer: Option<usize>,
-    ) -> Result<Option<(usize, &TensorInfo)>, ModelError> {
+    ) -> Result<Option<&TensorInfo>, ModelError> {
         let spec = self
             .architecture
             .tensors
@@ -244,10 +233,9 @@ impl<'a> Loader<'a> {
         // Blocks that architectures share ask for weights that only some of them have.
         let Some(spec) = spec else { return Ok(None) };
         let name = spec.name(layer);
-        let Some(index) = self.gguf.tensors().iter().position(|t| t.name == name) else {
+        let Some(info) = self.gguf.tensor(&name) else {
             return Ok(None);
         };
-        let info = &self.gguf.tensors()[index];
         self.check_shape(spec, info, layer.unwrap_or(0))?;
         let codec = codec(info)?;
         if self.options.check_tensors
@@ -259,7 +247,7 @@ impl<'a> Loader<'a> {
                 block,
             });
         }
-        Ok(Some((index, info)))
+        Ok(Some(info))
     }
 
     fn check_shape(

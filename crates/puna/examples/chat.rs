@@ -28,8 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             prompt.len()
         );
         let mut answer = String::new();
-        while let Some(step) = generation.step()? {
-            answer += &step.text;
+        while let Some(step) = generation.step(&mut engine)? {
+            answer += step.text();
         }
         println!("{answer}");
         messages.push(Message::new("assistant", answer));

@@ -27,8 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sequence = engine.sequence();
     let mut generation = Generation::new(&mut engine, sequence, &prompt, &options)?;
     print!("{text}");
-    while let Some(step) = generation.step()? {
-        print!("{}", step.text);
+    while let Some(step) = generation.step(&mut engine)? {
+        print!("{}", step.text());
         std::io::stdout().flush()?;
     }
     println!();

@@ -12,8 +12,8 @@
 //! let prompt = engine.tokenizer()?.encode("The capital of France is", encode)?;
 //! let sequence = engine.sequence();
 //! let mut generation = Generation::new(&mut engine, sequence, &prompt, &GenerationOptions::default())?;
-//! while let Some(step) = generation.step()? {
-//!     print!("{}", step.text);
+//! while let Some(step) = generation.step(&mut engine)? {
+//!     print!("{}", step.text());
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -25,7 +25,7 @@ pub use puna_chat::{Conversation, Message};
 pub use puna_cpu::CpuBackend;
 pub use puna_engine::{
     Engine, EngineError, EngineOptions, Feed, FinishReason, Generation, GenerationOptions,
-    MemoryNeed, SeqId, Step, Want,
+    LogitsSlot, MemoryNeed, SeqId, Step, Want,
 };
 pub use puna_gguf::Gguf;
 pub use puna_graph::CacheType;

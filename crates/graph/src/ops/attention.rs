@@ -96,3 +96,35 @@ impl Attention {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_sees_nothing_and_heads_that_do_not_share_evenly_are_refused() {
+        let op = |heads, kv_heads, reach| Attention {
+            layer: LayerId(0),
+            heads,
+            cache: CacheLayer {
+                kv_heads,
+                key_dim: 4,
+                value_dim: 2,
+                reach,
+            },
+            scale: 1.0,
+            softcap: None,
+        };
+        assert_eq!(op(6, 2, Reach::Full).features(24, 8, 4), Ok(12));
+        assert_eq!(op(6, 2, Reach::Window(1)).features(24, 8, 4), Ok(12));
+        for (op, expected) in [
+            (op(6, 2, Reach::Window(0)), "a window of 0 positions"),
+            (op(6, 4, Reach::Full), "6 heads over 4 KV heads"),
+            (op(6, 0, Reach::Full), "6 heads over 0 KV heads"),
+        ] {
+            let error = op.features(24, op.cache.kv_heads * 4, op.cache.kv_heads * 2);
+            let error = error.unwrap_err().to_string();
+            assert_eq!(error, format!("attention: {expected}"));
+        }
+    }
+}

@@ -44,6 +44,12 @@ impl Norm {
                 reason: format!("RMS norm with bias `{}`, expected none", bias.name),
             });
         }
+        if !(self.eps.is_finite() && self.eps >= 0.0) {
+            return Err(GraphError::Attribute {
+                op: "norm",
+                reason: format!("epsilon {}, expected 0 or a positive number", self.eps),
+            });
+        }
         if self.group == 0 || !input.is_multiple_of(self.group) {
             return Err(GraphError::Attribute {
                 op: "norm",
@@ -94,5 +100,25 @@ mod tests {
         assert_eq!(norm(NormKind::Rms, false).features(4), Ok(4));
         let error = norm(NormKind::Rms, true).features(4).unwrap_err();
         assert!(error.to_string().contains("`b`"), "{error}");
+    }
+
+    #[test]
+    fn an_epsilon_under_which_no_root_can_be_taken_is_refused() {
+        for (eps, fits) in [
+            (0.0, true),
+            (1e-6, true),
+            (-1e-6, false),
+            (f32::NAN, false),
+            (f32::INFINITY, false),
+        ] {
+            let norm = Norm {
+                kind: NormKind::Rms,
+                group: 2,
+                eps,
+                weight: None,
+                bias: None,
+            };
+            assert_eq!(norm.features(4).is_ok(), fits, "{eps}");
+        }
     }
 }

@@ -38,6 +38,28 @@ pub enum RopeScaling {
     },
 }
 
+impl RopeScaling {
+    /// Whether all of its numbers can be divided by, and their logarithms taken.
+    fn is_sound(&self) -> bool {
+        let positive = |x: f32| x.is_finite() && x > 0.0;
+        match *self {
+            Self::None => true,
+            Self::Linear { factor } => positive(factor),
+            Self::Yarn {
+                factor,
+                original_context,
+                ext_factor,
+                attn_factor,
+                beta_fast,
+                beta_slow,
+            } => {
+                let all = [factor, original_context as f32, beta_fast, beta_slow];
+                all.into_iter().all(positive) && ext_factor.is_finite() && attn_factor.is_finite()
+            }
+        }
+    }
+}
+
 /// Rotates the first `dims` elements of each head by angles proportional to the position.
 #[derive(Clone, Debug)]
 pub struct Rope {
@@ -74,6 +96,9 @@ impl Rope {
         }
         if !self.magnitude.is_finite() {
             return fail(format!("magnitude {}", self.magnitude));
+        }
+        if !self.scaling.is_sound() {
+            return fail(format!("scaling {:?}", self.scaling));
         }
         match &self.factors {
             Some(f) if f.len() < self.dims / 2 => Err(GraphError::Features {
@@ -140,5 +165,43 @@ impl Rope {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalings_that_divide_by_nothing_are_refused() {
+        let rope = |scaling| Rope {
+            head_dim: 8,
+            dims: 8,
+            order: RopeOrder::Neox,
+            base: 10_000.0,
+            scaling,
+            factors: None,
+            magnitude: 1.0,
+        };
+        let yarn = |factor, original_context, beta_fast| RopeScaling::Yarn {
+            factor,
+            original_context,
+            ext_factor: 1.0,
+            attn_factor: 1.0,
+            beta_fast,
+            beta_slow: 1.0,
+        };
+        for (scaling, fits) in [
+            (RopeScaling::None, true),
+            (RopeScaling::Linear { factor: 4.0 }, true),
+            (RopeScaling::Linear { factor: 0.0 }, false),
+            (RopeScaling::Linear { factor: f32::NAN }, false),
+            (yarn(4.0, 4096, 32.0), true),
+            (yarn(-4.0, 4096, 32.0), false),
+            (yarn(4.0, 0, 32.0), false),
+            (yarn(4.0, 4096, -32.0), false),
+        ] {
+            assert_eq!(rope(scaling).features(16).is_ok(), fits, "{scaling:?}");
+        }
     }
 }

@@ -109,29 +109,9 @@ const TENSORS: &[TensorSpec] = &[
 ];
 
 fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
-    let hyper = model.hyper();
-    let (layers, width) = (hyper.block_count, hyper.embedding_length);
+    let width = model.hyper().embedding_length;
     let eps = rms_eps(model)?;
-    let scale = match layers {
-        LAYERS_27B => 1.0 / ((width / hyper.head_count[0]) as f32).sqrt(),
-        _ => attention_scale(model)?,
-    };
-    let window = model.keys().size("attention.sliding_window")?;
-    let local_layers = match window {
-        Some(_) => local_layers(model)?,
-        None => vec![false; layers],
-    };
-    let global = hyper.rope(&model.keys(), RopeOrder::Neox, None)?;
-    let local_base = model
-        .keys()
-        .nonzero_float("rope.freq_base_swa")?
-        .unwrap_or(10_000.0);
-    let local = Rope {
-        base: local_base,
-        scaling: RopeScaling::None,
-        ..global.clone()
-    };
-    let window = window.map_or(Reach::Full, |n| Reach::Window(n as u32));
+    let attention = LayerAttention::read(model)?;
     let feed_forward = GatedFeedForward {
         kind: ActivationKind::GeluTanh,
         factors: true,
@@ -139,23 +119,11 @@ fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
 
     let mut g = GraphBuilder::new();
     let mut h = g.embed(&model.matrix("token_embd.weight")?, (width as f32).sqrt()); // [tokens, embedding]
-    for (i, is_local) in local_layers.into_iter().enumerate() {
+    for i in 0..model.hyper().block_count {
         let layer = model.layer(i);
-        let (rope, reach) = if is_local {
-            (&local, window)
-        } else {
-            (&global, Reach::Full)
-        };
-        let attention = SelfAttention {
-            rope,
-            reach,
-            scale,
-            norm_eps: eps,
-        };
-
         let x = g.rms_norm(h, &layer.vector("attn_norm.weight")?, eps)?;
-        let mut x = attention.attend(&mut g, &layer, x)?;
-        if i + 1 == layers {
+        let mut x = attention.of(i).attend(&mut g, &layer, x)?;
+        if i + 1 == model.hyper().block_count {
             // From here on only the rows whose logits are wanted.
             (x, h) = (g.select_outputs(x)?, g.select_outputs(h)?);
         }
@@ -170,10 +138,76 @@ fn build(model: &mut Loader<'_>) -> Result<Graph, ModelError> {
     }
     let h = g.rms_norm(h, &model.vector("output_norm.weight")?, eps)?;
     let mut logits = g.linear(h, &model.output()?, None)?; // [outputs, vocabulary]
-    if let Some(cap) = model.keys().nonzero_float("final_logit_softcapping")? {
+    let cap = |key| model.keys().positive(key, |_| true, "a positive number");
+    if let Some(cap) = cap("final_logit_softcapping")? {
         logits = g.softcap(logits, cap);
     }
     Ok(g.finish(logits))
+}
+
+/// The two kinds of attention, and which layer has which.
+struct LayerAttention {
+    /// Of each layer: whether it looks through the window.
+    local_layers: Vec<bool>,
+    window: Reach,
+    local: Rope,
+    global: Rope,
+    scale: f32,
+    eps: f32,
+}
+
+impl LayerAttention {
+    fn read(model: &Loader<'_>) -> Result<Self, ModelError> {
+        let (hyper, keys) = (model.hyper(), model.keys());
+        let window = keys.size("attention.sliding_window")?;
+        let global = hyper.rope(&keys, RopeOrder::Neox, None)?;
+        Ok(Self {
+            local_layers: match window {
+                Some(_) => local_layers(model)?,
+                None => vec![false; hyper.block_count],
+            },
+            window: window.map_or(Reach::Full, |n| Reach::Window(n as u32)),
+            local: Rope {
+                base: keys.rope_base("rope.freq_base_swa")?,
+                scaling: RopeScaling::None,
+                ..global.clone()
+            },
+            global,
+            scale: scale(model)?,
+            eps: rms_eps(model)?,
+        })
+    }
+
+    /// That of layer `i`.
+    fn of(&self, i: usize) -> SelfAttention<'_> {
+        let (rope, reach) = if self.local_layers[i] {
+            (&self.local, self.window)
+        } else {
+            (&self.global, Reach::Full)
+        };
+        SelfAttention {
+            rope,
+            reach,
+            scale: self.scale,
+            norm_eps: self.eps,
+        }
+    }
+}
+
+/// Factor on attention scores. Where it follows from the width, each head must have a part of it.
+fn scale(model: &Loader<'_>) -> Result<f32, ModelError> {
+    let hyper = model.hyper();
+    if hyper.block_count != LAYERS_27B {
+        return attention_scale(model);
+    }
+    match hyper.embedding_length / hyper.head_count[0] {
+        0 => Err(ModelError::InvalidKey {
+            key: model.keys().full("attention.head_count"),
+            found: hyper.head_count[0].to_string(),
+            expected: format!("at most the width of {}", hyper.embedding_length),
+        }),
+        width => Ok(1.0 / (width as f32).sqrt()),
+    }
 }
 
 /// Which layers look through the window, where there is one: all but every n-th, or as an array says.

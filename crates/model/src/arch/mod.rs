@@ -45,15 +45,24 @@ pub(crate) fn find(name: &str) -> Result<&'static Architecture, ModelError> {
 
 /// Factor on attention scores: `attention.scale` if set, else one over the root of the key's length.
 fn attention_scale(model: &Loader<'_>) -> Result<f32, ModelError> {
-    let given = model.keys().nonzero_float("attention.scale")?;
+    const KEY: &str = "attention.scale";
+    let given = model
+        .keys()
+        .positive(KEY, |x| x <= 1000.0, "a positive number, at most 1000")?;
     Ok(given.unwrap_or_else(|| 1.0 / (model.hyper().key_length as f32).sqrt()))
 }
 
 /// `attention.layer_norm_rms_epsilon`, which must be there.
 pub(crate) fn rms_eps(model: &Loader<'_>) -> Result<f32, ModelError> {
     const KEY: &str = "attention.layer_norm_rms_epsilon";
-    let missing = || ModelError::MissingKey {
-        key: model.keys().full(KEY),
-    };
-    model.keys().float(KEY)?.ok_or_else(missing)
+    let key = model.keys().full(KEY);
+    match model.keys().float(KEY)? {
+        None => Err(ModelError::MissingKey { key }),
+        Some(eps) if eps > 0.0 && eps <= 1.0 => Ok(eps),
+        Some(eps) => Err(ModelError::InvalidKey {
+            key,
+            found: eps.to_string(),
+            expected: "a positive number, at most 1".to_owned(),
+        }),
+    }
 }

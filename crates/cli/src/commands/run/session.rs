@@ -4,8 +4,8 @@ use super::Args;
 use crate::{args::Predict, failure::usage_error};
 use anyhow::{Context, Result, anyhow, bail};
 use puna::{
-    Chat, Conversation, Engine, EngineError, Feed, FinishReason, Generation, GenerationOptions,
-    Message, SeqId, TokenId, Tokenizer, Want,
+    Chat, Conversation, Engine, EngineError, FinishReason, Generation, GenerationOptions, Message,
+    SeqId, Step, TokenId, Tokenizer,
     tokenizer::{DecodeOptions, EncodeOptions},
 };
 use serde_json::{Value, json};
@@ -139,66 +139,46 @@ impl Session {
             Predict::FillContext => Some(self.engine.context().saturating_sub(prompt.len())),
         };
         let start = Instant::now();
-        let reused = self.feed(&prompt, listener)?;
+        let mut generation = Generation::new(&mut self.engine, self.sequence, &prompt, &options)?;
         let mut answer = Answer {
             ids: Vec::new(),
             text: String::new(),
             finish: Finish::Interrupted,
-            seed: 0,
-            reused: reused.unwrap_or(0),
+            seed: generation.seed(),
+            reused: generation.reused(),
             prompt_time: Duration::ZERO,
             predicted_time: Duration::ZERO,
             prompt,
         };
-        if reused.is_none() {
-            return Ok(answer);
-        }
-        let mut generation = Generation::new(&mut self.engine, self.sequence, &answer.prompt, &options)?;
-        answer.seed = generation.seed();
-        answer.prompt_time = start.elapsed();
-        let start = Instant::now();
         let mut finish = FinishReason::Length;
-        while let Some(step) = generation.step()? {
-            answer.ids.push(step.token);
-            answer.text.push_str(&step.text);
-            listener.text(&step.text)?;
-            finish = step.finish.unwrap_or(finish);
-            if step.finish.is_none() && listener.interrupted() {
-                answer.predicted_time = start.elapsed();
+        while let Some(step) = generation.step(&mut self.engine)? {
+            let Step::Token { token, text, finish: reason } = step else {
+                answer.prompt_time = start.elapsed();
+                if listener.interrupted() {
+                    return Ok(answer);
+                }
+                continue;
+            };
+            if answer.ids.is_empty() {
+                answer.prompt_time = start.elapsed();
+            }
+            answer.ids.push(token);
+            answer.text.push_str(&text);
+            listener.text(&text)?;
+            answer.predicted_time = start.elapsed().saturating_sub(answer.prompt_time);
+            finish = reason.unwrap_or(finish);
+            if reason.is_none() && listener.interrupted() {
                 return Ok(answer);
             }
         }
-        answer.predicted_time = start.elapsed();
+        if answer.ids.is_empty() {
+            answer.prompt_time = start.elapsed();
+        }
         if self.predict == Predict::FillContext && finish == FinishReason::Length {
             finish = FinishReason::Context;
         }
         answer.finish = Finish::Reason(finish);
         Ok(answer)
-    }
-
-    /// Computes all of the prompt but its last batch, so that it can be interrupted. Returns how much of it was there already; `None` if
-    /// it was interrupted.
-    fn feed(&mut self, prompt: &[TokenId], listener: &dyn Listener) -> Result<Option<usize>> {
-        if prompt.len() > self.engine.context() {
-            // Refused with both counts when the generation begins.
-            return Ok(Some(0));
-        }
-        let reused = self.engine.reuse(self.sequence, prompt)?;
-        let mut rest = &prompt[reused..];
-        while rest.len() > self.engine.batch() {
-            let (now, later) = rest.split_at(self.engine.batch());
-            let feed = Feed {
-                sequence: self.sequence,
-                tokens: now,
-                want: Want::None,
-            };
-            self.engine.decode(&[feed], &mut |_, _, _| {})?;
-            if listener.interrupted() {
-                return Ok(None);
-            }
-            rest = later;
-        }
-        Ok(Some(reused))
     }
 
     /// The answer for programs.
