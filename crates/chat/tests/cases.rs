@@ -264,6 +264,8 @@ fn hostile_templates_meet_limits() {
         "{{ 'x'.ljust(10 ** 30) }}",
         "{{ '\t'.expandtabs(10 ** 12) }}",
         "{{ 'x' * (10 ** 12) }}",
+        "{{ '{:>1000000000}'.format('x') | length }}",
+        "{{ ('%1000000000d' | format(1)) | length }}",
         "{{ 'aaaaaaaaaa'.replace('', 'b' * 99999999) }}",
         "{%- macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
         "{% set ns = namespace(x=[1]) %}{% for i in range(200) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x | tojson }}",
@@ -293,6 +295,81 @@ fn hostile_templates_meet_limits() {
         assert!(render(&format!("{{{{ {}", open.repeat(20_000))).is_err());
         let _ = render(&open.repeat(20_000));
     }
+}
+
+/// Loops whose output, or whose values, explode.
+#[test]
+fn a_loop_bomb_ends_soon_and_within_bounded_memory() {
+    const BIG: &str = "{{ 'x' * 100000 }}";
+    let loops = |inside: &str| {
+        format!(
+            "{{% for a in range(99999) %}}{{% for b in range(99999) %}}{inside}{{% endfor %}}{{% endfor %}}"
+        )
+    };
+    let set = |value: &str| loops(&format!("{{% set ns.x = {value} %}}"));
+    let sources = [
+        loops(""),
+        loops("hello"),
+        loops(BIG),
+        format!(
+            "{{% set s %}}{}{{% endset %}}{{{{ s | length }}}}",
+            loops(BIG)
+        ),
+        format!(
+            "{{% macro f() %}}{}{{% endmacro %}}{{{{ f() | length }}}}",
+            loops(BIG)
+        ),
+        format!("{{% filter upper %}}{}{{% endfilter %}}", loops(BIG)),
+        set("ns.x ~ ns.x"),
+        set("ns.x + 'x' * 100000"),
+        set("[ns.x, ns.x] | join('x' * 100000)"),
+        set("(ns.x ~ ',').split('x') | join('xx')"),
+        set("ns.x | replace('x', 'xx')"),
+        set("ns.x.replace('x', 'xx')"),
+    ];
+    for source in sources {
+        let source = format!("{{% set ns = namespace(x='x') %}}{source}");
+        let before = peak_memory();
+        let start = std::time::Instant::now();
+        let error = render(&source).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                ChatError::TooManySteps { .. } | ChatError::TooLong { .. }
+            ),
+            "{source}: {error}"
+        );
+        assert!(start.elapsed().as_secs() < 10, "{source}");
+        if let (Some(before), Some(after)) = (before, peak_memory()) {
+            assert!(
+                after - before < 256 << 10,
+                "{source}: {before} to {after} KiB"
+            );
+        }
+    }
+}
+
+/// The most memory that this process has ever had, in KiB; `None` where the system does not tell.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+fn a_long_conversation_has_steps_enough() {
+    let source = "{% for m in messages %}{% if m.role == 'user' %}U{% elif m.role == 'assistant' %}A{% endif %}\
+                  {{ m.content | trim }}{% for c in m.content.split(' ') %}{{ loop.index }}{% endfor %}{% endfor %}";
+    let messages: Vec<_> = (0..2000)
+        .map(|i| {
+            Message::new(
+                ["user", "assistant"][i % 2],
+                "some words of a message ".repeat(20),
+            )
+        })
+        .collect();
+    let template = compile(source).unwrap();
+    assert!(template.render(&Conversation::new(messages)).is_ok());
 }
 
 /// What random templates are put together from.

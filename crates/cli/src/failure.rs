@@ -45,6 +45,12 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
+/// What is wrong with the arguments, found before the parser saw them.
+pub(crate) fn refused(problem: &str) -> ExitCode {
+    eprintln!("error: {problem}; see --help");
+    ExitCode::from(2)
+}
+
 /// An error with its causes. A closed standard output is no error: whoever read it has had enough.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     let closed = |cause: &(dyn std::error::Error + 'static)| {

@@ -5,14 +5,24 @@ mod args;
 mod argv;
 mod backend;
 mod commands;
+mod elsewhere;
 mod failure;
 mod models;
 mod output;
+mod piped;
 mod shown;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use commands::Command;
 use std::{panic, process::ExitCode};
+
+const AFTER_HELP: &str = "\
+Begin with `puna run`, which fetches a small model the first time. With a model of your own:
+  puna run model.gguf            a conversation
+  puna run model.gguf \"Hello\"    one answer
+  puna COMMAND --help            the flags of a command
+
+Exit codes: 0 it is done, 1 it failed, 2 the arguments are wrong. What went wrong is one line on the standard error.";
 
 /// Runs GGUF language models on the CPU.
 #[derive(Parser)]
@@ -20,7 +30,8 @@ use std::{panic, process::ExitCode};
     name = "puna",
     version,
     arg_required_else_help = true,
-    max_term_width = 110
+    max_term_width = 110,
+    after_help = AFTER_HELP
 )]
 struct Cli {
     #[command(subcommand)]
@@ -29,11 +40,19 @@ struct Cli {
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(failure::report_panic));
-    let arguments = argv::with_long_flags(std::env::args_os());
-    let cli = match Cli::try_parse_from(arguments) {
+    let mut program = Cli::command();
+    program.build();
+    let prepared = match argv::prepare(std::env::args_os(), &program) {
+        Ok(prepared) => prepared,
+        Err(problem) => return failure::refused(&problem),
+    };
+    let cli = match Cli::try_parse_from(prepared.arguments) {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error),
     };
+    for note in prepared.notes {
+        eprintln!("note: {note}");
+    }
     match panic::catch_unwind(|| cli.command.run()) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => failure::report(&error),

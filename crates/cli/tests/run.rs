@@ -287,7 +287,7 @@ fn flags_of_llama_cpp_are_accepted() {
     for (wrong, expected) in [
         ("--no-such-flag", "--no-such-flag"),
         ("-ctk q9", "q8_0"),
-        ("-fa maybe", "auto"),
+        ("-fa=maybe", "auto"),
         ("-b 0", "from 1 up"),
         ("-c x", "--ctx-size"),
         ("-s -2", "--seed"),

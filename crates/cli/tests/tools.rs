@@ -18,7 +18,7 @@ fn usage_errors_have_code_2_and_help_has_0() {
         &["frobnicate"][..],
         &["inspect", "--frobnicate"],
         &["run", "-n"],
-        &["bench", "-t", "0"],
+        &["bench", "-t", "x"],
     ] {
         let error = failure(&bare(arguments), 2);
         assert!(error.contains("--help"), "{error}");
@@ -388,10 +388,28 @@ fn pull_and_list_know_the_cache_folder() {
     assert_eq!(list.as_array().unwrap().len(), 1);
     let name = list[0]["name"].as_str().unwrap();
     assert_eq!(name, "hf:owner/repo/tiny.gguf");
-    assert!(success(run(&["list"])).contains(name));
+    let listed = success(run(&["list"]));
+    let lines: Vec<Vec<_>> = listed
+        .lines()
+        .map(|l| l.split_whitespace().collect())
+        .collect();
+    assert_eq!(lines[0], ["NAME", "SIZE", "PATH"], "{listed}");
+    assert_eq!((lines.len(), lines[1][0]), (2, name), "{listed}");
     let path = list[0]["path"].as_str().unwrap();
     assert_eq!(path, cached.to_str().unwrap());
     assert_eq!(success(run(&["pull", path])).trim_end(), path);
+    for part in 1..=2 {
+        let part = folder.join(format!("cut-0000{part}-of-00002.gguf"));
+        std::fs::write(part, "12345").unwrap();
+    }
+    let list: Value = serde_json::from_str(&success(run(&["list", "--json"]))).unwrap();
+    assert_eq!(
+        list.as_array().unwrap().len(),
+        2,
+        "a split model is one model"
+    );
+    assert_eq!(list[0]["name"], "hf:owner/repo/cut-00001-of-00002.gguf");
+    assert_eq!(list[0]["bytes"], 10);
     let error = failure(&run(&["tokenize", "-hf", "owner/other", "-p", "x"]), 1);
     assert!(error.contains("owner/other"), "{error}");
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const HUGGING_FACE: &str = "https://huggingface.co";
+pub(crate) const HUGGING_FACE: &str = "https://huggingface.co";
 
 /// An access token, kept out of debug output.
 #[derive(Clone, PartialEq, Eq)]

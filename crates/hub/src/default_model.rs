@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::config::HUGGING_FACE;
 use crate::download::{Wish, download};
 use crate::hf_cache::Snapshot;
 use crate::http::Client;
@@ -95,6 +96,7 @@ fn resolve_model(
             });
             Err(HubError::AllSources {
                 model: model.name.to_owned(),
+                place: format!("{HUGGING_FACE}/{OWNER}/{REPO}/resolve/main/{}", model.file),
                 target,
                 attempts,
             })

@@ -49,7 +49,7 @@ pub enum HubError {
         reason: String,
     },
     /// Fetching is off, and the file is not in the cache.
-    #[error("`{name}` is not in the cache `{}`, and offline mode forbids fetching it; unset HF_HUB_OFFLINE, or give a local file", cache.display())]
+    #[error("`{name}` is not in the cache `{}`, and offline mode forbids fetching it; leave out --offline and HF_HUB_OFFLINE, or give a local file with -m FILE", cache.display())]
     Offline {
         /// What was asked for.
         name: String,
@@ -63,6 +63,18 @@ pub enum HubError {
         url: String,
         /// The first reason, in the system's words.
         cause: String,
+    },
+    /// No connection, and nothing in the cache that would do.
+    #[error("{name} could not be fetched: {cause}; to go on: download it elsewhere, from {place}, and give the file with -m FILE, or set {} that this machine reaches", ways.setting())]
+    Unreachable {
+        /// What was asked for.
+        name: String,
+        /// Where a browser finds it.
+        place: String,
+        /// What may be set.
+        ways: Ways,
+        /// Why it cannot be reached.
+        cause: Box<HubError>,
     },
     /// The sender went silent.
     #[error("{url}: no data for {} s at byte {position}; what has arrived is kept, run the command again to go on from there", after.as_secs_f32())]
@@ -177,15 +189,36 @@ pub enum HubError {
         reason: String,
     },
     /// Every source of a model failed.
-    #[error("{model} could not be fetched from any source:\n{}to go on: give a model file with -m FILE, or put the file at `{}`, or set HF_ENDPOINT to a hub that this machine reaches (HTTPS_PROXY for a proxy)", listed(attempts), target.display())]
+    #[error("{model} could not be fetched; tried in this order: {}; to go on: download {place} elsewhere and put it at `{}`, or give any model file with -m FILE, or set {} that this machine reaches", listed(attempts), target.display(), Ways::Hub.setting())]
     AllSources {
         /// The model's name.
         model: String,
+        /// Where a browser finds it.
+        place: String,
         /// Where it would have gone.
         target: PathBuf,
         /// What was tried, in order.
         attempts: Vec<Attempt>,
     },
+}
+
+/// Ways around a network that does not reach a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ways {
+    /// A mirror of the hub, or a proxy.
+    Hub,
+    /// A proxy.
+    Web,
+}
+
+impl Ways {
+    fn setting(self) -> &'static str {
+        match self {
+            Self::Hub => "HF_ENDPOINT to a mirror of the hub, or HTTPS_PROXY to a proxy,",
+            Self::Web => "HTTPS_PROXY to a proxy",
+        }
+    }
 }
 
 /// One source of a model and why it failed.
@@ -202,6 +235,19 @@ impl HubError {
         move |source| Self::Io {
             path: path.to_owned(),
             source,
+        }
+    }
+
+    /// Says what to do without a connection, where that is what is missing.
+    pub(crate) fn or_elsewhere(self, name: &str, place: &str, ways: Ways) -> Self {
+        match self {
+            Self::Connect { .. } => Self::Unreachable {
+                name: name.to_owned(),
+                place: place.to_owned(),
+                ways,
+                cause: Box::new(self),
+            },
+            error => error,
         }
     }
 
@@ -248,9 +294,11 @@ fn listed(attempts: &[Attempt]) -> impl fmt::Display + '_ {
     struct Listed<'a>(&'a [Attempt]);
     impl fmt::Display for Listed<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            self.0
-                .iter()
-                .try_for_each(|attempt| writeln!(f, "  - {}: {}", attempt.source, attempt.error))
+            self.0.iter().enumerate().try_for_each(|(i, attempt)| {
+                let between = if i == 0 { "" } else { "; " };
+                let Attempt { source, error } = attempt;
+                write!(f, "{between}({}) {source}: {error}", i + 1)
+            })
         }
     }
     Listed(attempts)

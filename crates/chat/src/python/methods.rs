@@ -114,6 +114,10 @@ fn string(
             let args = arguments(&["tabsize"])?;
             expand_tabs(state, text, args.integer(0)?.unwrap_or(8))?
         }
+        "format" => {
+            pay(state, widths(text))?;
+            return Ok(None);
+        }
         _ => return Ok(None),
     }))
 }
@@ -244,6 +248,15 @@ fn find(text: &str, method: &str, args: &Arguments) -> Result<Value, Error> {
 /// Takes the steps that making so many bytes costs, before they are made.
 fn pay(state: &State<'_, '_>, bytes: usize) -> Result<(), Error> {
     state.consume_fuel(bytes as u64 / 64)
+}
+
+/// Bytes that the widths and precisions in a format string may ask for, at most.
+fn widths(format: &str) -> usize {
+    let numbers = format.split(|c: char| !c.is_ascii_digit());
+    let numbers = numbers.filter(|digits| !digits.is_empty());
+    numbers.fold(0, |sum, digits| {
+        sum.saturating_add(digits.parse().unwrap_or(usize::MAX))
+    })
 }
 
 fn pad(state: &State<'_, '_>, text: &str, method: &str, args: &Arguments) -> Result<Value, Error> {

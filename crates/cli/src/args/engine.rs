@@ -8,22 +8,15 @@ use puna::{CacheType, CpuBackend, EngineOptions};
 /// On how many threads.
 #[derive(Args)]
 pub(crate) struct ThreadArgs {
-    /// Threads to compute with; all that the machine has by default
-    #[arg(short, long, value_name = "N", allow_negative_numbers = true)]
-    threads: Option<i32>,
+    /// Threads to compute with; all that the machine has by default, as for 0 and -1
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = threads)]
+    threads: Option<usize>,
 }
 
 impl ThreadArgs {
-    /// Number of threads; `None` for all. Zero and less mean that too, as in llama.cpp.
-    pub(crate) fn count(&self) -> Option<usize> {
-        self.threads
-            .and_then(|n| usize::try_from(n).ok())
-            .filter(|n| *n > 0)
-    }
-
     /// The backend with these threads.
     pub(crate) fn backend(&self) -> Result<CpuBackend> {
-        backend::open(self.count())
+        backend::open(self.threads)
     }
 }
 
@@ -40,8 +33,8 @@ pub(crate) struct EngineArgs {
     pub(crate) batch: BatchArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
-    /// Flash attention, which is the only kind here [on, off, auto]; also -fa
-    #[arg(long, value_name = "MODE", num_args = 0..=1, default_missing_value = "on", value_enum)]
+    /// Flash attention, which is the only kind here; also -fa
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "on", value_enum)]
     flash_attn: Option<FlashAttention>,
     /// Check every tensor for block scales that are not finite; reads the whole file
     #[arg(long)]
@@ -51,10 +44,10 @@ pub(crate) struct EngineArgs {
 /// How many tokens at once.
 #[derive(Args)]
 pub(crate) struct BatchArgs {
-    /// Most tokens that are computed together; the smaller of this and -ub counts
+    /// Tokens of a prompt that are computed together, at most; the smaller of this and -ub counts
     #[arg(short, long, value_name = "N", default_value_t = 2048, value_parser = positive)]
     pub(crate) batch_size: usize,
-    /// Most tokens that are computed together; also -ub
+    /// The same, from llama.cpp; also -ub
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = positive)]
     pub(crate) ubatch_size: usize,
 }
@@ -62,13 +55,13 @@ pub(crate) struct BatchArgs {
 /// Element types of the cache.
 #[derive(Args)]
 pub(crate) struct CacheArgs {
-    /// Type of cached keys [`f32`, `f16`, `bf16`, `q8_0`, `q4_0`; default `f16`]; also -ctk
+    /// Type of cached keys: `f32`, `f16` (the default), `bf16`, `q8_0`, `q4_0`; also -ctk
     #[arg(long, value_name = "TYPE", value_parser = cache_type)]
     cache_type_k: Option<CacheType>,
-    /// Type of cached values; also -ctv
+    /// Type of cached values, likewise; also -ctv
     #[arg(long, value_name = "TYPE", value_parser = cache_type)]
     cache_type_v: Option<CacheType>,
-    /// Type of both
+    /// Type of cached keys and values
     #[arg(long, value_name = "TYPE", value_parser = cache_type, conflicts_with_all = ["cache_type_k", "cache_type_v"])]
     kv_type: Option<CacheType>,
 }
@@ -94,7 +87,9 @@ impl BatchArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FlashAttention {
+    #[value(alias = "1")]
     On,
+    #[value(alias = "0")]
     Off,
     Auto,
 }
@@ -120,6 +115,15 @@ fn cache_type(name: &str) -> Result<CacheType, String> {
         let names: Vec<_> = CacheType::ALL.iter().map(|t| t.name()).collect();
         format!("expected one of {}", names.join(", "))
     })
+}
+
+/// A number of threads. Zero and less mean all, as in llama.cpp.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    match text.parse::<i64>() {
+        Ok(n) if n > 0 => usize::try_from(n).map_err(|error| error.to_string()),
+        Ok(_) => Ok(backend::all_threads()),
+        Err(_) => Err("expected a number, 0 for all threads of the machine".to_owned()),
+    }
 }
 
 pub(crate) fn positive(text: &str) -> Result<usize, String> {

@@ -6,19 +6,28 @@ use std::path::PathBuf;
 
 /// The prompt.
 #[derive(Args)]
-#[command(next_help_heading = "Prompt")]
 pub(crate) struct PromptArgs {
-    /// The prompt
-    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    /// The text, in quotes
+    #[arg(value_name = "PROMPT")]
+    second: Option<String>,
+    /// The text, as a flag
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        conflicts_with = "second",
+        help_heading = "Prompt"
+    )]
     prompt: Option<String>,
-    /// Read the prompt from a file
-    #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
+    /// Read the text from a file; a newline at its end is left out
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["prompt", "second"], help_heading = "Prompt")]
     file: Option<PathBuf>,
-    /// Turn \n, \t, \" and the like in texts of the command line into characters (the default)
-    #[arg(short, long, overrides_with = "no_escape")]
+    /// Replace \n, \t, \" and the like in texts of the command line, which is the default
+    #[arg(short, long, overrides_with = "no_escape", help_heading = "Prompt")]
     escape: bool,
     /// Take backslashes in texts of the command line as they are
-    #[arg(long)]
+    #[arg(long, help_heading = "Prompt")]
     no_escape: bool,
 }
 
@@ -30,7 +39,8 @@ impl PromptArgs {
                 .with_context(|| format!("cannot read the prompt from `{}`", path.display()))?;
             return Ok(Some(without_last_newline(text)));
         }
-        Ok(self.prompt.as_deref().map(|text| self.argument(text)))
+        let text = self.prompt.as_deref().or(self.second.as_deref());
+        Ok(text.map(|text| self.argument(text)))
     }
 
     /// A text of the command line, its escapes replaced unless that is turned off.

@@ -78,10 +78,10 @@ pub(crate) struct SamplingArgs {
         allow_negative_numbers = true
     )]
     presence_penalty: f32,
-    /// The samplers in their order, by name: `penalties;top_k;top_p;min_p;temperature`
+    /// The samplers in their order, by name [default: `penalties;top_k;top_p;min_p;temperature`]
     #[arg(long, value_name = "NAMES")]
     samplers: Option<String>,
-    /// The samplers in their order, by letter: `ekpmt`
+    /// The samplers in their order, by letter [default: `ekpmt`]
     #[arg(
         long,
         visible_alias = "sampling-seq",
@@ -92,7 +92,7 @@ pub(crate) struct SamplingArgs {
     /// Add to a token's logit: 15043+1, 15043-1.5, 15043-inf bans it; may be repeated
     #[arg(short, long, value_name = "ID+BIAS", value_parser = bias)]
     logit_bias: Vec<(u32, f32)>,
-    /// Never end by itself
+    /// Go on where the model would end
     #[arg(long)]
     ignore_eos: bool,
     /// Stop at this text, which is not printed; may be repeated
@@ -121,6 +121,12 @@ impl SamplingArgs {
                 usage_error(format!("-n {n}: expected a number from 0 up, -1 for no limit or -2 until the context is full"))
             }),
         }
+    }
+
+    /// Whether the options can be used with any model.
+    pub(crate) fn check(&self, prompt: &PromptArgs) -> Result<()> {
+        self.predict()?;
+        self.options(0, prompt).map(drop)
     }
 
     /// Options of a generation, its length aside, for a model with this context.

@@ -1,7 +1,7 @@
 //! `puna doctor`: what this machine offers, and what is made of it.
 
 use crate::{
-    args::positive,
+    args::threads,
     backend::{self, KERNELS},
     models,
     output::Output,
@@ -20,8 +20,8 @@ use std::{io::Write, path::PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Threads to measure with, beside one; all that the machine has by default
-    #[arg(short, long, value_name = "N", value_parser = positive)]
+    /// Threads to measure with, beside one; all that the machine has by default, as for 0
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = threads)]
     threads: Option<usize>,
     /// Measure nothing
     #[arg(long)]

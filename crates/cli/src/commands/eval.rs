@@ -1,10 +1,10 @@
 //! `puna eval`: the logits of given tokens.
 
 use crate::{
-    args::{EngineArgs, ModelArgs, PromptArgs},
+    args::{EngineArgs, ModelArgs, PromptArgs, without_last_newline},
     failure::usage_error,
     output::Output,
-    shown,
+    piped, shown,
 };
 use anyhow::{Context, Result, bail};
 use puna::{Engine, EngineError, Feed, TokenId, Want, tokenizer::EncodeOptions};
@@ -22,10 +22,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     prompt: PromptArgs,
     /// The tokens, as ids with commas between
-    #[arg(long, value_name = "IDS", value_delimiter = ',', conflicts_with_all = ["tokens_file", "prompt", "file"])]
+    #[arg(long, value_name = "IDS", value_delimiter = ',', conflicts_with_all = ["tokens_file", "second", "prompt", "file"])]
     tokens: Option<Vec<u32>>,
     /// The tokens, as a JSON list of ids in a file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "file"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["second", "prompt", "file"])]
     tokens_file: Option<PathBuf>,
     /// How many of the best tokens to show for each position [default: 5, or 0 with --npy]
     #[arg(long, value_name = "K")]
@@ -41,10 +41,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    args.model.name()?;
+    let given = given(args)?;
     let path = args.model.path()?;
     let backend = args.engine.threads.backend()?;
     let mut engine = Engine::open(&path, &backend, &args.engine.options())?;
-    let tokens = tokens(args, &engine)?;
+    let tokens = tokens(given, &engine)?;
     let top = args.top.unwrap_or(if args.npy.is_some() { 0 } else { 5 });
     let mut npy = match &args.npy {
         Some(path) => Some(Npy::create(path, [tokens.len(), engine.vocabulary()])?),
@@ -87,29 +89,48 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report.finish(&path, json, &mut output)
 }
 
-/// The tokens that the arguments name.
-fn tokens(args: &Args, engine: &Engine) -> Result<Vec<TokenId>> {
-    let ids = if let Some(ids) = &args.tokens {
-        ids.clone()
-    } else if let Some(path) = &args.tokens_file {
+/// What the arguments give.
+enum Given {
+    Ids(Vec<u32>),
+    Text(String),
+}
+
+/// What the arguments give, read before the model is.
+fn given(args: &Args) -> Result<Given> {
+    if let Some(ids) = &args.tokens {
+        return Ok(Given::Ids(ids.clone()));
+    }
+    if let Some(path) = &args.tokens_file {
         let place = || format!("`{}`", path.display());
         let text = std::fs::read(path).with_context(place)?;
-        serde_json::from_slice(&text)
+        let ids = serde_json::from_slice(&text)
             .context("expected a JSON list of token ids")
-            .with_context(place)?
-    } else if let Some(text) = args.prompt.text()? {
-        let encode = EncodeOptions {
-            add_special: true,
-            parse_special: true,
-        };
-        return Ok(engine.tokenizer().map_err(EngineError::Vocabulary)?.encode(&text, encode)?);
-    } else {
-        return Err(usage_error("there are no tokens: give --tokens, --tokens-file, -p or -f"));
-    };
-    if ids.is_empty() {
-        bail!("the list of tokens is empty; give at least one");
+            .with_context(place)?;
+        return Ok(Given::Ids(ids));
     }
-    Ok(ids.into_iter().map(TokenId).collect())
+    match args.prompt.text()? {
+        Some(text) => Ok(Given::Text(text)),
+        None if piped::is_piped() => Ok(Given::Text(without_last_newline(piped::read_all()?))),
+        None => Err(usage_error("there are no tokens: give --tokens, --tokens-file, -p, -f or piped text")),
+    }
+}
+
+/// The tokens of what was given.
+fn tokens(given: Given, engine: &Engine) -> Result<Vec<TokenId>> {
+    let tokens: Vec<TokenId> = match given {
+        Given::Ids(ids) => ids.into_iter().map(TokenId).collect(),
+        Given::Text(text) => {
+            let encode = EncodeOptions {
+                add_special: true,
+                parse_special: true,
+            };
+            engine.tokenizer().map_err(EngineError::Vocabulary)?.encode(&text, encode)?
+        }
+    };
+    if tokens.is_empty() {
+        bail!("there is no token; give at least one");
+    }
+    Ok(tokens)
 }
 
 /// What is said of each position.

@@ -2,8 +2,10 @@
 
 use crate::{models, output::Output, shown};
 use anyhow::{Context, Result};
+use puna::gguf::SplitName;
 use serde_json::{Value, json};
 use std::{
+    ffi::OsStr,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -47,7 +49,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         });
         return output.json(&Value::Array(list.collect()));
     }
-    let width = found.iter().map(|m| m.name.len()).max().unwrap_or(0);
+    let width = found.iter().map(|m| m.name.chars().count()).max().unwrap_or(0);
+    if !found.is_empty() {
+        writeln!(output, "{:<width$}  {:>10}  PATH", "NAME", "SIZE")?;
+    }
     for model in &found {
         let bytes = shown::bytes(model.bytes);
         writeln!(output, "{:<width$}  {bytes:>10}  {}", model.name, model.path.display())?;
@@ -81,8 +86,19 @@ fn walk(folder: &Path, depth: usize, visit: &mut dyn FnMut(&Path, u64)) -> io::R
         if file.is_dir() && depth > 0 {
             walk(&path, depth - 1, visit)?;
         } else if file.is_file() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gguf")) {
-            visit(&path, file.len());
+            let name = path.file_name().and_then(OsStr::to_str);
+            match name.and_then(SplitName::parse) {
+                None => visit(&path, file.len()),
+                Some(part) if part.number() == 1 => visit(&path, bytes_of_all(&part, folder)),
+                Some(_) => {}
+            }
         }
     }
     Ok(())
+}
+
+/// Bytes of the parts that are there.
+fn bytes_of_all(part: &SplitName, folder: &Path) -> u64 {
+    let files = part.all().map(|part| folder.join(part.file_name()));
+    files.map(|file| std::fs::metadata(file).map_or(0, |file| file.len())).sum()
 }

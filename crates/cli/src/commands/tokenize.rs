@@ -1,18 +1,18 @@
 //! `puna tokenize`: text to ids, and back.
 
 use crate::{
-    args::{ModelArgs, PromptArgs},
+    args::{ModelArgs, PromptArgs, without_last_newline},
     failure::usage_error,
     output::Output,
-    shown,
+    piped, shown,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use puna::{
     Gguf, TokenId, Tokenizer,
     tokenizer::{DecodeOptions, EncodeOptions},
 };
 use serde_json::json;
-use std::io::{Read, Write, stdin};
+use std::io::Write;
 
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -21,11 +21,11 @@ pub(crate) struct Args {
     model: ModelArgs,
     #[command(flatten)]
     prompt: PromptArgs,
-    /// Read the text from the standard input, all of it
-    #[arg(long, conflicts_with_all = ["prompt", "file", "decode"])]
+    /// Read the text from the standard input, with the newline at its end; piped text without a flag is taken without that one
+    #[arg(long, conflicts_with_all = ["second", "prompt", "file", "decode"])]
     stdin: bool,
     /// Turn these ids, with commas between, into text
-    #[arg(long, value_name = "IDS", value_delimiter = ',', conflicts_with_all = ["prompt", "file"])]
+    #[arg(long, value_name = "IDS", value_delimiter = ',', conflicts_with_all = ["second", "prompt", "file"])]
     decode: Option<Vec<u32>>,
     /// Print only the ids, as [1, 2, 3]
     #[arg(long)]
@@ -45,14 +45,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let text = if args.stdin {
-        Some(read_stdin()?)
-    } else {
-        args.prompt.text()?
-    };
-    if text.is_none() && args.decode.is_none() {
-        return Err(usage_error("there is no text: give -p, -f, --stdin or --decode"));
-    }
+    args.model.name()?;
+    let text = text(args)?;
     let gguf = Gguf::open(&args.model.path()?)?;
     let tokenizer = Tokenizer::from_gguf(gguf.metadata())?;
     for warning in tokenizer.warnings() {
@@ -69,12 +63,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     show(args, &tokenizer, &ids)
 }
 
-fn read_stdin() -> Result<String> {
-    let mut text = String::new();
-    stdin()
-        .read_to_string(&mut text)
-        .context("cannot read the standard input")?;
-    Ok(text)
+/// What is to be turned into ids; `None` where ids are given.
+fn text(args: &Args) -> Result<Option<String>> {
+    if args.decode.is_some() {
+        return Ok(None);
+    }
+    if args.stdin {
+        return piped::read_all().map(Some);
+    }
+    match args.prompt.text()? {
+        None if piped::is_piped() => Ok(Some(without_last_newline(piped::read_all()?))),
+        None => Err(usage_error("there is no text: give -p, -f, --decode or piped text")),
+        text => Ok(text),
+    }
 }
 
 fn show(args: &Args, tokenizer: &Tokenizer, ids: &[TokenId]) -> Result<()> {

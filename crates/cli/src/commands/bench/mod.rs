@@ -7,7 +7,7 @@ mod measure;
 mod report;
 
 use crate::{
-    args::{BatchArgs, CacheArgs, ModelArgs, positive},
+    args::{BatchArgs, CacheArgs, ModelArgs, positive, threads},
     backend,
     failure::usage_error,
     output::Output,
@@ -29,8 +29,8 @@ pub(crate) struct Args {
     /// Tokens that are in the cache before a test begins, a list
     #[arg(short = 'd', long, visible_alias = "depth", value_name = "LIST", value_delimiter = ',', default_value = "0")]
     n_depth: Vec<usize>,
-    /// Threads, a list; all that the machine has by default
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = positive)]
+    /// Threads, a list; all that the machine has by default, as for 0
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_negative_numbers = true, value_parser = threads)]
     threads: Vec<usize>,
     /// Sequences that generate at the same time; speeds are their sum; also -np
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = positive)]

@@ -9,7 +9,6 @@ mod tensors;
 
 use crate::{
     args::{CacheArgs, ModelArgs, positive},
-    failure::usage_error,
     models,
     output::Output,
     shown,
@@ -24,9 +23,6 @@ use std::{io::Write, path::Path, sync::Arc};
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// The model, without -m
-    #[arg(value_name = "MODEL", conflicts_with_all = ["model", "hf_repo", "model_url"])]
-    path: Option<std::ffi::OsString>,
     /// Show the metadata, and not the rest
     #[arg(long)]
     metadata: bool,
@@ -50,13 +46,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let path = match &args.path {
-        Some(name) if name.is_empty() => {
-            return Err(usage_error("the name of the model is empty"));
-        }
-        Some(name) => models::find(name, None)?,
-        None => args.model.path()?,
-    };
+    let path = args.model.path()?;
     let gguf = Arc::new(Gguf::open(&path)?);
     let all = !args.metadata && !args.tensors;
     let mut output = Output::new();

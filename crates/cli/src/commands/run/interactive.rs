@@ -5,7 +5,7 @@ use super::{
     once::system_message,
     session::{Answer, Finish, Listener, Session},
 };
-use crate::{failure, models, output::Output};
+use crate::{failure, models, output::Output, shown};
 use anyhow::{Context, Result, bail};
 use puna::Message;
 use rustyline::{DefaultEditor, error::ReadlineError};
@@ -20,14 +20,18 @@ use std::{
 };
 
 const HELP: &str = "\
-/help          this list
-/reset         forget the conversation
-/save FILE     write the conversation to a file, as JSON
-/load FILE     go on with a conversation from a file
-/system TEXT   set the system's message; without TEXT there is none
-/quit          leave; Ctrl-D does too
-A line that ends with \\ goes on in the next one. Ctrl-C stops an answer.
+/help           this list; /? too
+/system         show the system's message
+/system TEXT    set it; /system \"\" takes it away
+/reset          forget the conversation, but not the system's message; /clear too
+/save FILE      write the conversation to a file, as JSON
+/load FILE      go on with a conversation from a file
+/bye            leave; /quit, /exit and Ctrl-D too
+A line that ends with \\ goes on in the next one, a text that begins with / is written with //. Ctrl-C stops an answer.
 ";
+
+/// The commands, for who mistypes one.
+const COMMANDS: &str = "/help, /system, /reset, /save FILE, /load FILE, /bye";
 
 /// Prints text as it comes, until the user stops it.
 struct Stream {
@@ -57,6 +61,7 @@ enum Line<'a> {
     Reset,
     Save(&'a str),
     Load(&'a str),
+    ShowSystem,
     System(&'a str),
     Quit,
     Unknown(&'a str),
@@ -82,6 +87,8 @@ impl<'a> Line<'a> {
             ("help" | "?", "") => Self::Help,
             ("reset" | "clear", "") => Self::Reset,
             ("quit" | "exit" | "bye", "") => Self::Quit,
+            ("system", "") => Self::ShowSystem,
+            ("system", "\"\"" | "''") => Self::System(""),
             ("system", text) => Self::System(text),
             ("save", file) if !file.is_empty() => Self::Save(file),
             ("load", file) if !file.is_empty() => Self::Load(file),
@@ -123,6 +130,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
             stop,
         },
     };
+    if !talk.messages.is_empty() {
+        eprintln!("{}", talk.system_line());
+    }
     let history = history_file();
     let mut editor = DefaultEditor::new().context("cannot use the terminal")?;
     if let Some(path) = &history {
@@ -168,11 +178,12 @@ impl Talk<'_> {
         match *request {
             Line::Nothing | Line::Quit => {}
             Line::Help => self.stream.output.show(HELP)?,
-            Line::Reset => self.messages.retain(|m| m.role() == "system"),
+            Line::Reset => self.reset(),
+            Line::ShowSystem => eprintln!("{}", self.system_line()),
             Line::Save(file) => self.save(Path::new(file))?,
             Line::Load(file) => self.load(Path::new(file))?,
             Line::System(text) => self.system(text)?,
-            Line::Unknown(line) => bail!("`{line}`: no such command, or one that lacks its file; /help lists them"),
+            Line::Unknown(line) => bail!("`{line}` is none of the commands {COMMANDS}"),
             Line::Text(text) => self.answer(text)?,
         }
         Ok(())
@@ -218,6 +229,24 @@ impl Talk<'_> {
         }
     }
 
+    fn reset(&mut self) {
+        let before = self.messages.len();
+        self.messages.retain(|m| m.role() == "system");
+        let forgotten = count(before - self.messages.len());
+        eprintln!("{forgotten} forgotten; {}", self.system_line());
+    }
+
+    /// What the system's message is, on one line.
+    fn system_line(&self) -> String {
+        let systems = self.messages.iter().filter(|m| m.role() == "system");
+        let texts: Vec<_> = systems.filter_map(Message::content).collect();
+        if texts.is_empty() {
+            return "there is no system message".to_owned();
+        }
+        let text = texts.join("\n");
+        format!("the system's message is {}", shown::quoted(text.as_bytes(), usize::MAX))
+    }
+
     fn system(&mut self, text: &str) -> Result<()> {
         if !self.session.is_chat() {
             bail!("a system message needs a chat template, which the model does not have");
@@ -226,6 +255,7 @@ impl Talk<'_> {
         if !text.is_empty() {
             self.messages.insert(0, Message::new("system", text));
         }
+        eprintln!("{}", self.system_line());
         Ok(())
     }
 
@@ -236,13 +266,24 @@ impl Talk<'_> {
             "messages": messages,
         });
         let text = serde_json::to_string_pretty(&value)? + "\n";
-        std::fs::write(file, text).with_context(|| format!("cannot write `{}`", file.display()))
+        std::fs::write(file, text).with_context(|| format!("cannot write `{}`", file.display()))?;
+        eprintln!("{} saved to `{}`", count(self.messages.len()), file.display());
+        Ok(())
     }
 
     fn load(&mut self, file: &Path) -> Result<()> {
         self.messages = load(file).with_context(|| format!("`{}`", file.display()))?;
-        eprintln!("{} messages", self.messages.len());
+        let messages = count(self.messages.len());
+        eprintln!("{messages} loaded from `{}`; {}", file.display(), self.system_line());
         Ok(())
+    }
+}
+
+/// So many messages.
+fn count(messages: usize) -> String {
+    match messages {
+        1 => "1 message".to_owned(),
+        n => format!("{n} messages"),
     }
 }
 
@@ -310,7 +351,9 @@ mod tests {
             ("/load  x", Line::Load("x")),
             ("/save", Line::Unknown("/save")),
             ("/system be short", Line::System("be short")),
-            ("/system", Line::System("")),
+            ("/system", Line::ShowSystem),
+            ("/system \"\"", Line::System("")),
+            ("/bye", Line::Quit),
             ("/sytem x", Line::Unknown("/sytem x")),
         ] {
             assert_eq!(Line::parse(line), expected, "{line}");

@@ -13,7 +13,12 @@ use anyhow::Result;
 use clap::ValueEnum;
 use std::path::PathBuf;
 
+const AFTER_HELP: &str = "\
+Without a prompt, a terminal gets a conversation, and piped text is the prompt; with one, piped text follows it after an empty line.
+Flags of llama.cpp that change nothing here are taken with a note.";
+
 #[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     model: ModelArgs,
@@ -30,8 +35,8 @@ pub(crate) struct Args {
     /// Print the prompt before the text
     #[arg(long)]
     display_prompt: bool,
-    /// Color what the user wrote [on, off, auto]; also -co
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, default_missing_value = "on", default_value = "auto", value_enum)]
+    /// Color what --display-prompt shows; also -co
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "on", default_value = "auto", value_enum)]
     color: Color,
     #[command(flatten)]
     sampling: SamplingArgs,
@@ -41,25 +46,24 @@ pub(crate) struct Args {
 
 /// How the prompt becomes what the model sees.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Prompt")]
 struct ChatArgs {
     /// Answer by the model's chat template, the default where it has one; an error where it has none
-    #[arg(long, conflicts_with = "raw")]
+    #[arg(long, conflicts_with = "raw", help_heading = "Prompt")]
     chat: bool,
     /// Continue the prompt as it is, without a template
-    #[arg(long)]
+    #[arg(long, help_heading = "Prompt")]
     raw: bool,
     /// Jinja source of the chat template, or the name of one in the model file
-    #[arg(long, value_name = "TEMPLATE", conflicts_with = "raw")]
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = "raw", help_heading = "Prompt")]
     chat_template: Option<String>,
     /// Read the chat template from a file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "chat_template"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "chat_template"], help_heading = "Prompt")]
     chat_template_file: Option<PathBuf>,
     /// The system's message; also -sys
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "raw")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "raw", help_heading = "Prompt")]
     system_prompt: Option<String>,
     /// Read the system's message from a file; also -sysf
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "system_prompt"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "system_prompt"], help_heading = "Prompt")]
     system_prompt_file: Option<PathBuf>,
 }
 
@@ -71,7 +75,8 @@ enum Color {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    args.sampling.predict()?;
+    args.model.name()?;
+    args.sampling.check(&args.prompt)?;
     match input::prompt(args)? {
         Some(prompt) => once::run(args, &prompt),
         None => interactive::run(args),
