@@ -2,8 +2,8 @@
 
 use super::ahead::Ahead;
 use super::frame::{
-    ASKING_TOKENS, DIRECT_TOKENS, InTile, Quads, Segment, Segments, Strip, Tile, Tokens, each,
-    each_panel, each_token, groups, leave, match_group, most_tokens, resume,
+    ASKING_TOKENS, DIRECT_TOKENS, Quads, Segment, Segments, Strip, Tile, Tokens, each, each_panel,
+    each_token, groups, leave, match_group, most_tokens, resume,
 };
 use super::isa::{Isa, Rows};
 use super::types::raise;
