@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let Ok(text) = std::str::from_utf8(text) else { return };
-    let model = if options & 1 == 0 { Model::SentencePiece } else { Model::ByteLevelBpe };
+    let model = if options & 1 == 0 { Model::SentencePiece } else { Model::Bpe };
     let mut vocabulary = Vocabulary::new(model, Texts::collect(tokens).expect("small"));
     let cycle = |i: usize| kinds.get(i % kinds.len().max(1)).copied().unwrap_or(1);
     vocabulary.kinds = (0..tokens.len())
