@@ -40,7 +40,7 @@ impl Rwkv {
     pub(crate) fn encode(&self, text: &str, out: &mut Vec<TokenId>) -> Result<(), TokenizerError> {
         let mut rest = text.as_bytes();
         while let Some(&byte) = rest.first() {
-            let (length, id) = match self.tokens.longest(Trie::ROOT, rest) {
+            let (length, id) = match self.tokens.longest(rest) {
                 Some((length, id)) => (length, TokenId(id)),
                 None => (1, self.unk.ok_or(TokenizerError::NoToken { byte })?),
             };

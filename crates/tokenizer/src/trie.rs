@@ -23,7 +23,7 @@ struct Node {
 
 /// A place in a trie: the text that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(u32);
+struct Place(u32);
 
 /// The texts below a node that is still to be given its children.
 struct Open {
@@ -33,7 +33,7 @@ struct Open {
 }
 
 impl Trie {
-    pub(crate) const ROOT: Place = Place(0);
+    const ROOT: Place = Place(0);
 
     /// A trie of texts with their numbers.
     pub(crate) fn new<'t>(
@@ -117,7 +117,7 @@ impl Trie {
 
     /// The place after one more byte.
     #[inline]
-    pub(crate) fn step(&self, place: Place, byte: u8) -> Option<Place> {
+    fn step(&self, place: Place, byte: u8) -> Option<Place> {
         if place != Self::ROOT {
             return self.child(place, byte);
         }
@@ -125,14 +125,9 @@ impl Trie {
         (child != NONE).then_some(Place(child))
     }
 
-    /// The place after more bytes.
-    pub(crate) fn walk(&self, place: Place, bytes: &[u8]) -> Option<Place> {
-        bytes.iter().try_fold(place, |p, &byte| self.step(p, byte))
-    }
-
     /// The number of the text that leads to a place.
     #[inline]
-    pub(crate) fn value(&self, place: Place) -> Option<u32> {
+    fn value(&self, place: Place) -> Option<u32> {
         let value = self.nodes.get(place.0 as usize)?.value;
         (value != NONE).then_some(value)
     }
@@ -152,20 +147,11 @@ impl Trie {
         }
     }
 
-    /// The longest way on from a place that ends at a number: its length and number.
+    /// The longest text that `bytes` begins with: its length and number.
     #[inline]
-    pub(crate) fn longest(&self, place: Place, bytes: &[u8]) -> Option<(usize, u32)> {
+    pub(crate) fn longest(&self, bytes: &[u8]) -> Option<(usize, u32)> {
         let mut best = None;
-        let mut place = place;
-        for (&byte, length) in bytes.iter().zip(1..) {
-            let Some(next) = self.step(place, byte) else {
-                break;
-            };
-            place = next;
-            if let Some(value) = self.value(place) {
-                best = Some((length, value));
-            }
-        }
+        self.prefixes(bytes, |length, value| best = Some((length, value)));
         best
     }
 }
@@ -188,8 +174,7 @@ mod tests {
         assert_eq!(prefixes("\u{e9}"), [(2, 6)]);
         assert_eq!(prefixes("\u{e8}"), []);
         assert_eq!(prefixes(""), []);
-        let a = trie.walk(Trie::ROOT, b"a").unwrap();
-        assert_eq!(trie.longest(a, b"bcd"), Some((2, 2)));
-        assert_eq!(trie.longest(a, b"x"), None);
+        assert_eq!(trie.longest(b"abcd"), Some((3, 2)));
+        assert_eq!(trie.longest(b"x"), None);
     }
 }

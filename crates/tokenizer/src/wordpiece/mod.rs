@@ -10,7 +10,7 @@ use crate::TokenId;
 use crate::bpe::Scratch;
 use crate::error::TokenizerError;
 use crate::spaces::SPACE;
-use crate::trie::{Place, Trie};
+use crate::trie::Trie;
 use crate::vocabulary::{TokenKind, Vocabulary};
 use crate::word_cache::WordCache;
 
@@ -19,10 +19,10 @@ const LONGEST_WORD: usize = 100;
 
 /// The encoder.
 pub(crate) struct WordPiece {
-    /// Pieces that begin a word, with U+2581 before them, and others as they are.
-    pieces: Trie,
-    /// Behind U+2581.
-    begin: Option<Place>,
+    /// Pieces that begin a word.
+    first: Trie,
+    /// Pieces inside of words.
+    inside: Trie,
     unk: Option<TokenId>,
     lowercase: bool,
     strip_accents: bool,
@@ -30,16 +30,20 @@ pub(crate) struct WordPiece {
 
 impl WordPiece {
     pub(crate) fn new(vocabulary: &Vocabulary) -> Result<Self, TokenizerError> {
-        let tokens = vocabulary.tokens.iter().zip(0..).zip(&vocabulary.kinds);
-        let plain = tokens.filter_map(|(token, kind)| {
-            let plain = !matches!(kind, TokenKind::Control | TokenKind::Unknown);
-            plain.then_some(token)
-        });
-        let pieces = Trie::new(plain)?;
+        let (mut first, mut inside) = (Vec::new(), Vec::new());
+        for ((text, id), kind) in vocabulary.tokens.iter().zip(0..).zip(&vocabulary.kinds) {
+            if matches!(kind, TokenKind::Control | TokenKind::Unknown) {
+                continue;
+            }
+            match without_mark(text) {
+                Some(bare) => first.push((bare, id)),
+                None => inside.push((text, id)),
+            }
+        }
         let lowercase = vocabulary.lowercase.unwrap_or(true);
         Ok(Self {
-            begin: pieces.walk(Trie::ROOT, SPACE.encode_utf8(&mut [0; 4]).as_bytes()),
-            pieces,
+            first: Trie::new(first)?,
+            inside: Trie::new(inside)?,
             unk: vocabulary.special.unk,
             lowercase,
             strip_accents: vocabulary.strip_accents.unwrap_or(lowercase),
@@ -166,16 +170,22 @@ impl WordPiece {
         if word.chars().nth(LONGEST_WORD).is_some() {
             return None;
         }
-        let mut place = self.begin?;
+        let mut pieces = &self.first;
         let mut rest = word.as_bytes();
         while !rest.is_empty() {
-            let (length, id) = self.pieces.longest(place, rest)?;
+            let (length, id) = pieces.longest(rest)?;
             ids.push(id);
             rest = rest.get(length..)?;
-            place = Trie::ROOT;
+            pieces = &self.inside;
         }
         Some(())
     }
+}
+
+/// The text of a piece that begins a word: it has U+2581 before it. The mark alone is a piece inside of words.
+fn without_mark(text: &[u8]) -> Option<&[u8]> {
+    let bare = text.strip_prefix(SPACE.encode_utf8(&mut [0; 4]).as_bytes());
+    bare.filter(|bare| !bare.is_empty())
 }
 
 fn is_in(c: char, ranges: &[(char, char)]) -> bool {
