@@ -5,7 +5,7 @@ use crate::bpe::{Bpe, Scratch};
 use crate::error::TokenizerError;
 use crate::from_gguf::printable;
 use crate::plamo2::Plamo2;
-use crate::pre::{self, Alphabet, PreTokenizer};
+use crate::pre::{self, Alphabet, Bos, PreTokenizer};
 use crate::rwkv::Rwkv;
 use crate::spm::SentencePiece;
 use crate::texts::TextIndex;
@@ -30,11 +30,9 @@ pub(crate) enum Encoder {
 /// What is usual for a model, unless the metadata says otherwise.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usual {
-    pub(crate) add_bos: bool,
-    pub(crate) add_eos: bool,
-    pub(crate) add_sep: bool,
-    /// BOS comes first even where the metadata says that it does not.
-    pub(crate) always_bos: bool,
+    pub(crate) bos: Bos,
+    pub(crate) eos: bool,
+    pub(crate) sep: bool,
 }
 
 /// How the texts of tokens spell what they stand for.
@@ -61,7 +59,7 @@ impl Encoder {
         Ok(match vocabulary.model {
             Model::SentencePiece => {
                 let usual = Usual {
-                    add_bos: vocabulary.special.bos.is_some(),
+                    bos: usual_bos(vocabulary),
                     ..plain
                 };
                 let encoder = Self::SentencePiece(SentencePiece::new(vocabulary, index));
@@ -71,8 +69,10 @@ impl Encoder {
                 let pre = pre_tokenizer(vocabulary, warnings)?;
                 let bpe = Bpe::new(vocabulary, index, pre)?;
                 let usual = Usual {
-                    add_bos: pre.add_bos && vocabulary.special.bos.is_some(),
-                    always_bos: pre.always_bos,
+                    bos: match pre.bos {
+                        Bos::Usual => usual_bos(vocabulary),
+                        other => other,
+                    },
                     ..plain
                 };
                 let spelling = match pre.alphabet {
@@ -89,8 +89,8 @@ impl Encoder {
             }
             Model::WordPiece => {
                 let usual = Usual {
-                    add_bos: vocabulary.special.bos.is_some(),
-                    add_sep: vocabulary.special.sep.is_some(),
+                    bos: usual_bos(vocabulary),
+                    sep: vocabulary.special.sep.is_some(),
                     ..plain
                 };
                 let encoder = Self::WordPiece(WordPiece::new(vocabulary)?);
@@ -98,7 +98,7 @@ impl Encoder {
             }
             Model::Unigram => {
                 let usual = Usual {
-                    add_eos: vocabulary.special.eos.is_some(),
+                    eos: vocabulary.special.eos.is_some(),
                     ..plain
                 };
                 let encoder = Self::Unigram(Unigram::new(vocabulary, index)?);
@@ -142,6 +142,14 @@ impl Encoder {
                 found: Model::None.name().to_owned(),
             }),
         }
+    }
+}
+
+/// BOS unless the metadata says otherwise, when there is one.
+fn usual_bos(vocabulary: &Vocabulary) -> Bos {
+    match vocabulary.special.bos {
+        Some(_) => Bos::Usual,
+        None => Bos::Asked,
     }
 }
 

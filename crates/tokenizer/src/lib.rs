@@ -1,4 +1,4 @@
-//! Text to token ids and back, exactly as the model was trained: `SentencePiece`, BPE with the pre-tokenizers of the field, WordPiece,
+//! Text to token ids and back, exactly as the model was trained: `SentencePiece`, BPE with the pre-tokenizers of the field, `WordPiece`,
 //! Unigram, RWKV and `PLaMo` 2, special tokens, and a decoder that works token by token. A [`Vocabulary`] is the data, wherever it came from; a
 //! [`Tokenizer`] is made of one, usually by [`Tokenizer::from_gguf`]. Encoding is linear in the text whatever the text is, and never
 //! turns untrusted text into control tokens.

@@ -11,6 +11,7 @@ use crate::encoder::Encoder;
 use crate::error::TokenizerError;
 use crate::matcher::{Fragment, Matcher};
 use crate::pieces::pieces;
+use crate::pre::Bos;
 use crate::special;
 use crate::texts::{TextIndex, Texts};
 use crate::vocabulary::{Model, SpecialIds, TokenKind, Vocabulary};
@@ -78,10 +79,14 @@ impl Tokenizer {
         let (encoder, usual, spelling) = Encoder::new(&vocabulary, &index, &mut warnings)?;
         vocabulary.merges = Texts::default();
         vocabulary.precompiled_charsmap = Vec::new();
-        let add_bos = usual.always_bos || vocabulary.add_bos.unwrap_or(usual.add_bos);
-        let add_eos = vocabulary.add_eos.unwrap_or(usual.add_eos);
+        let add_bos = match usual.bos {
+            Bos::Asked => vocabulary.add_bos.unwrap_or(false),
+            Bos::Usual => vocabulary.add_bos.unwrap_or(true),
+            Bos::Always => true,
+        };
+        let add_eos = vocabulary.add_eos.unwrap_or(usual.eos);
         let add_sep =
-            vocabulary.model == Model::WordPiece && vocabulary.add_sep.unwrap_or(usual.add_sep);
+            vocabulary.model == Model::WordPiece && vocabulary.add_sep.unwrap_or(usual.sep);
         let SpecialIds { bos, eos, sep, .. } = vocabulary.special;
         for (added, role, id) in [
             (add_bos, "bos", bos),

@@ -149,7 +149,7 @@ pub struct Vocabulary {
     pub model: Model,
     /// Name of the pre-tokenizer (BPE by merges only); `None` means the default, with a warning.
     pub pre_tokenizer: Option<String>,
-    /// Text of each token, by id: bytes, usually UTF-8. Byte-level BPE writes every byte as one printable character; WordPiece
+    /// Text of each token, by id: bytes, usually UTF-8. Byte-level BPE writes every byte as one printable character; `WordPiece`
     /// writes pieces that begin a word with U+2581 before them and others as they are.
     pub tokens: Texts,
     /// Kind of each token; empty means that all are normal.
@@ -167,13 +167,13 @@ pub struct Vocabulary {
     pub add_eos: Option<bool>,
     /// Whether a space is put before text (`SentencePiece`, Unigram); `None` means yes for the first and no for the second.
     pub add_space_prefix: Option<bool>,
-    /// Whether the separator comes last (WordPiece); `None` means yes.
+    /// Whether the separator comes last (`WordPiece`); `None` means yes.
     pub add_sep: Option<bool>,
     /// Whether runs of spaces become one, and none at the ends of the text (Unigram); `None` means no.
     pub remove_extra_whitespaces: Option<bool>,
-    /// Whether text is written in small letters (WordPiece: `None` means yes; whitespace BPE: `None` means no).
+    /// Whether text is written in small letters (`WordPiece`: `None` means yes; whitespace BPE: `None` means no).
     pub lowercase: Option<bool>,
-    /// Whether accents are taken off letters (WordPiece); `None` means as `lowercase`.
+    /// Whether accents are taken off letters (`WordPiece`); `None` means as `lowercase`.
     pub strip_accents: Option<bool>,
     /// Rules that rewrite characters before anything else (Unigram), as `SentencePiece` compiles them; empty for none.
     pub precompiled_charsmap: Vec<u8>,

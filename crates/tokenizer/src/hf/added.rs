@@ -106,7 +106,7 @@ impl Table {
                 // file keeps free are named by the configuration.
                 let same = entry.text.strip_prefix('▁') == Some(text);
                 let renamed = self.rest.model != Model::Bpe && file != super::tokenizer_json::FILE;
-                if !(same && self.rest.model == Model::WordPiece) && !renamed {
+                if !(renamed || same && self.rest.model == Model::WordPiece) {
                     return Err(HfError::Contradiction {
                         file,
                         text: printable(text.as_bytes()),

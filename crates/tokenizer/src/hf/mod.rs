@@ -48,7 +48,7 @@ pub struct Files {
     pub vocab_json: Option<Vec<u8>>,
     /// `merges.txt`: byte-level BPE.
     pub merges_txt: Option<Vec<u8>>,
-    /// `vocab.txt`: WordPiece.
+    /// `vocab.txt`: `WordPiece`.
     pub vocab_txt: Option<Vec<u8>>,
     /// `chat_template.jinja`.
     pub chat_template: Option<Vec<u8>>,

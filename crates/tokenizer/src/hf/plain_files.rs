@@ -62,7 +62,7 @@ pub(super) fn byte_level_bpe(
     Ok(table)
 }
 
-/// `vocab.txt`: WordPiece, one piece a line.
+/// `vocab.txt`: `WordPiece`, one piece a line.
 pub(super) fn wordpiece(vocab: &[u8], tokenizer_config: &Value) -> Result<Table, HfError> {
     let mut table = Table::new(Model::WordPiece);
     let unknown = tokenizer_config["unk_token"].as_str().unwrap_or("[UNK]");

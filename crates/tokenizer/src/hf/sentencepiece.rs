@@ -105,8 +105,8 @@ struct Settings {
     charsmap: Vec<u8>,
     add_dummy_prefix: bool,
     remove_extra_whitespaces: bool,
-    escape_whitespaces: bool,
-    whitespace_as_suffix: bool,
+    /// Spaces are marked, and belong to the word behind them.
+    usual_spaces: bool,
 }
 
 /// Reads the pieces and the settings.
@@ -122,8 +122,7 @@ pub(super) fn read(bytes: &[u8], notes: &mut Vec<String>) -> Result<Table, HfErr
         charsmap: Vec::new(),
         add_dummy_prefix: true,
         remove_extra_whitespaces: true,
-        escape_whitespaces: true,
-        whitespace_as_suffix: false,
+        usual_spaces: true,
     };
     let mut reader = Reader::new(bytes, 0);
     let mut pieces = 0;
@@ -166,7 +165,7 @@ fn finish(table: &mut Table, settings: Settings, notes: &mut Vec<String>) -> Res
             return Err(unsupported("the model", found));
         }
     };
-    if settings.whitespace_as_suffix || !settings.escape_whitespaces {
+    if !settings.usual_spaces {
         let found = "spaces behind words, or spaces that are not marked";
         return Err(unsupported("the handling of spaces", found.to_owned()));
     }
@@ -238,7 +237,7 @@ fn read_trainer(reader: &mut Reader<'_>, settings: &mut Settings) -> Result<(), 
         };
         match number {
             3 => settings.model_type = value,
-            24 => settings.whitespace_as_suffix = value != 0,
+            24 => settings.usual_spaces &= value == 0,
             40 => settings.unk = value,
             41 => settings.bos = value,
             42 => settings.eos = value,
@@ -255,7 +254,7 @@ fn read_normalizer(reader: &mut Reader<'_>, settings: &mut Settings) -> Result<(
             (2, Field::Bytes(bytes)) => settings.charsmap = bytes.to_vec(),
             (3, Field::Number(value)) => settings.add_dummy_prefix = value != 0,
             (4, Field::Number(value)) => settings.remove_extra_whitespaces = value != 0,
-            (5, Field::Number(value)) => settings.escape_whitespaces = value != 0,
+            (5, Field::Number(value)) => settings.usual_spaces &= value != 0,
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! WordPiece of a `tokenizer.json`: the normalizer and pre-tokenizer have to be those of BERT.
+//! `WordPiece` of a `tokenizer.json`: the normalizer and pre-tokenizer have to be those of BERT.
 
 use serde_json::Value;
 

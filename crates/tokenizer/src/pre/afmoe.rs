@@ -1,4 +1,4 @@
-//! AFMoE: numbers in groups of three from their end, then runs of scripts without spaces, then the words of `DeepSeek` V3.
+//! `AFMoE`: numbers in groups of three from their end, then runs of scripts without spaces, then the words of `DeepSeek` V3.
 
 use super::{Emit, cut};
 use crate::unicode::{Class, Reader};

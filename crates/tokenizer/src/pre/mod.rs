@@ -41,6 +41,18 @@ pub(crate) enum Alphabet {
     CharactersWithMarkedSpaces,
 }
 
+/// Whether BOS comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Bos {
+    /// Where the metadata says so.
+    #[default]
+    Asked,
+    /// Unless the metadata says otherwise.
+    Usual,
+    /// Whatever the metadata says: it is wrong in many files of these models.
+    Always,
+}
+
 /// One pre-tokenizer: what a name in `tokenizer.ggml.pre` stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PreTokenizer {
@@ -49,10 +61,7 @@ pub(crate) struct PreTokenizer {
     passes: &'static [Pass],
     /// A word that is in the vocabulary is that token, whatever the merges say.
     pub(crate) ignore_merges: bool,
-    /// Whether BOS is added unless the metadata says otherwise.
-    pub(crate) add_bos: bool,
-    /// Whether BOS is added whatever the metadata says: it is wrong in many files of these models.
-    pub(crate) always_bos: bool,
+    pub(crate) bos: Bos,
     pub(crate) alphabet: Alphabet,
     /// A run of newlines that is in the vocabulary is that token, whatever the merges say.
     pub(crate) whole_newlines: bool,
@@ -62,8 +71,7 @@ const PLAIN: PreTokenizer = PreTokenizer {
     names: &[],
     passes: &[],
     ignore_merges: false,
-    add_bos: false,
-    always_bos: false,
+    bos: Bos::Asked,
     alphabet: Alphabet::Bytes,
     whole_newlines: false,
 };
@@ -145,7 +153,7 @@ pub(crate) static PRE_TOKENIZERS: &[PreTokenizer] = &[
         ],
         passes: &[llama3::three_digits],
         ignore_merges: true,
-        add_bos: true,
+        bos: Bos::Usual,
         ..PLAIN
     },
     PreTokenizer {
@@ -270,7 +278,7 @@ pub(crate) static PRE_TOKENIZERS: &[PreTokenizer] = &[
         names: &["tekken"],
         passes: &[gpt4o::words_one_digit_without_contractions],
         ignore_merges: true,
-        add_bos: true,
+        bos: Bos::Usual,
         ..PLAIN
     },
     PreTokenizer {
@@ -293,7 +301,7 @@ pub(crate) static PRE_TOKENIZERS: &[PreTokenizer] = &[
             chameleon::single_punctuation,
             gpt2::words,
         ],
-        add_bos: true,
+        bos: Bos::Usual,
         ..PLAIN
     },
     PreTokenizer {
@@ -310,8 +318,7 @@ pub(crate) static PRE_TOKENIZERS: &[PreTokenizer] = &[
         passes: &[punctuation::newline_runs],
         alphabet: Alphabet::CharactersWithMarkedSpaces,
         whole_newlines: true,
-        add_bos: true,
-        always_bos: true,
+        bos: Bos::Always,
         ..PLAIN
     },
     PreTokenizer {

@@ -12,22 +12,27 @@ const CJK_AND_KANA: &str = r"[一-龥\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+";
 const ASCII_PUNCTUATION_WORD: &str = r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"##;
 const CASED: &str = r"\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽ]+";
 
+fn o200k(numbers: &str, suffix: &str) -> String {
+    let (head, tail) = (r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}");
+    let before = r"[^\r\n\p{L}\p{N}]?";
+    format!(
+        r"{before}[{head}]*[{tail}]+{suffix}|{before}[{head}]+[{tail}]*{suffix}|{numbers}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+}
+
+fn deepseek_word() -> String {
+    format!(
+        r"{ASCII_PUNCTUATION_WORD}|[^\r\n\p{{L}}\p{{P}}\p{{S}}]?[\p{{L}}\p{{M}}]+| ?[\p{{P}}\p{{S}}]+"
+    )
+}
+
 /// The expressions for the first name of each row of the table, applied one after the other.
 fn expressions(name: &str) -> Vec<String> {
     let llama3 = |numbers: &str| {
         format!(r"(?:{CONTRACTIONS})|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{numbers}{LLAMA3_REST}")
     };
-    let o200k = |numbers: &str, suffix: &str| {
-        let (head, tail) = (r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}");
-        let before = r"[^\r\n\p{L}\p{N}]?";
-        format!(
-            r"{before}[{head}]*[{tail}]+{suffix}|{before}[{head}]+[{tail}]*{suffix}|{numbers}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-        )
-    };
     let strings = |list: &[&str]| list.iter().map(|&s| s.to_owned()).collect();
-    let deepseek_word = format!(
-        r"{ASCII_PUNCTUATION_WORD}|[^\r\n\p{{L}}\p{{P}}\p{{S}}]?[\p{{L}}\p{{M}}]+| ?[\p{{P}}\p{{S}}]+"
-    );
+    let deepseek_word = deepseek_word();
     match name {
         "default" => strings(&[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"]),
         "falcon" => strings(&[r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]"]),
@@ -91,6 +96,15 @@ fn expressions(name: &str) -> Vec<String> {
             r"[\p{P}!-/:-@\[-`{-~]",
             GPT2,
         ]),
+        other => more_expressions(other),
+    }
+}
+
+/// The expressions of names that [`expressions`] leaves to this list.
+fn more_expressions(name: &str) -> Vec<String> {
+    let strings = |list: &[&str]| list.iter().map(|&s| s.to_owned()).collect();
+    let deepseek_word = deepseek_word();
+    match name {
         "afmoe" => vec![
             r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))".into(),
             "[一-鿿㐀-䶿\u{F900}-\u{FAFF}\u{3040}-ゟ゠-ヿ･-ﾟ⼀-\u{2FDF}เ-\u{E7F}\u{E80}-\u{EFF}ក-\u{17FF}က-႟ꩠ-ꩿꧠ-\u{A9FF}가-\u{D7AF}ᄀ-ᇿ]+"

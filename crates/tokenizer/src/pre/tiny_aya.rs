@@ -1,4 +1,4 @@
-//! Tiny Aya and Cohere 2 MoE: digits in groups of three from their end, then the words of GPT-4o.
+//! Tiny Aya and `Cohere2MoE`: digits in groups of three from their end, then the words of GPT-4o.
 
 use super::Emit;
 use super::afmoe::groups_from_the_end;

@@ -1,4 +1,4 @@
-//! WordPiece (`tokenizer.ggml.model` = `bert`): text is cleaned, cut into words at spaces, punctuation and ideographs, and each word
+//! `WordPiece` (`tokenizer.ggml.model` = `bert`): text is cleaned, cut into words at spaces, punctuation and ideographs, and each word
 //! into the longest pieces from the left. A word with a part that is no piece is unknown as a whole (Devlin et al. 2018, "BERT").
 //!
 //! Characters are classed by the tables with which models were trained (`tools/generate_bert_tables.py`), not by newer Unicode.
