@@ -245,6 +245,21 @@ fn roles_come_from_the_configuration_and_ids_without_a_token_are_unused() {
 }
 
 #[test]
+fn a_tokenizer_model_of_another_kind_gives_way_to_tokenizer_json() {
+    let mut files = with_json(&tiny_bpe());
+    files.tokenizer_model = Some(b"IQ== 0\nIg== 1\n".to_vec());
+    let loaded = files.load().unwrap();
+    assert_eq!(loaded.vocabulary.model, Model::Bpe);
+    assert!(
+        loaded.notes[0].contains("tokenizer.json is read instead"),
+        "{:?}",
+        loaded.notes
+    );
+    files.tokenizer_json = None;
+    assert!(matches!(files.load(), Err(HfError::SentencePiece { .. })));
+}
+
+#[test]
 fn a_folder_without_a_tokenizer_says_what_was_looked_for() {
     let error = Files::default().load().unwrap_err().to_string();
     for name in [

@@ -111,19 +111,7 @@ impl Files {
         )?;
         let json = json_or_null("tokenizer.json", self.tokenizer_json.as_deref())?;
         let mut notes = Vec::new();
-        let mut table = if let Some(bytes) = &self.tokenizer_model {
-            let mut table = sentencepiece::read(bytes, &mut notes)?;
-            table.add_from_json(&json, "tokenizer.json")?;
-            table
-        } else if !json.is_null() {
-            tokenizer_json::read(&json, &mut notes)?
-        } else if let (Some(vocab), Some(merges)) = (&self.vocab_json, &self.merges_txt) {
-            plain_files::byte_level_bpe(vocab, merges, &mut notes)?
-        } else if let Some(vocab) = &self.vocab_txt {
-            plain_files::wordpiece(vocab, &tokenizer_config)?
-        } else {
-            return Err(HfError::NoTokenizer);
-        };
+        let mut table = self.read_table(&json, &tokenizer_config, &mut notes)?;
         let added = json_or_null("added_tokens.json", self.added_tokens.as_deref())?;
         table.add_from_config(&tokenizer_config, &added)?;
         let rows = config
@@ -149,6 +137,38 @@ impl Files {
             chat_template: template,
             notes,
         })
+    }
+
+    /// The tokens, from the first file that has them.
+    fn read_table(
+        &self,
+        json: &Value,
+        tokenizer_config: &Value,
+        notes: &mut Vec<String>,
+    ) -> Result<added::Table, HfError> {
+        if let Some(bytes) = &self.tokenizer_model {
+            match sentencepiece::read(bytes, notes) {
+                Ok(mut table) => {
+                    table.add_from_json(json, "tokenizer_config.json")?;
+                    return Ok(table);
+                }
+                // Files of other kinds have this name too.
+                Err(error @ HfError::SentencePiece { .. }) if !json.is_null() => {
+                    notes.push(format!("{error}; tokenizer.json is read instead"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if !json.is_null() {
+            return tokenizer_json::read(json, notes);
+        }
+        if let (Some(vocab), Some(merges)) = (&self.vocab_json, &self.merges_txt) {
+            return plain_files::byte_level_bpe(vocab, merges, notes);
+        }
+        match &self.vocab_txt {
+            Some(vocab) => plain_files::wordpiece(vocab, tokenizer_config),
+            None => Err(HfError::NoTokenizer),
+        }
     }
 }
 
