@@ -54,7 +54,8 @@ impl WordCuts {
     }
 
     /// Cuts a text with marked spaces.
-    pub(crate) fn cut(&self, text: &str, emit: &mut dyn FnMut(&str)) {
+    #[inline]
+    pub(crate) fn cut(&self, text: &str, mut emit: impl FnMut(&str)) {
         let mut start = 0;
         for (at, _) in text.match_indices(SPACE) {
             let before = text

@@ -106,7 +106,7 @@ impl SentencePiece {
         }
         mark_spaces(text, &mut escaped);
         let mut result = Ok(());
-        self.cuts.cut(&escaped, &mut |word| {
+        self.cuts.cut(&escaped, |word| {
             if result.is_ok() {
                 result = self.encode_word(word, vocabulary, index, scratch, out);
             }

@@ -89,7 +89,7 @@ impl Unigram {
         let normalized = self.normalize(text)?;
         let first = out.len();
         let mut result = Ok(());
-        self.cuts.cut(&normalized, &mut |word| {
+        self.cuts.cut(&normalized, |word| {
             if result.is_ok() {
                 result = self.encode_word(word, first, scratch, out);
             }
