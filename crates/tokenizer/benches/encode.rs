@@ -4,10 +4,11 @@
 //! runs on one core. The English text is `english.txt` over and over with its sentences in ever new order and words inserted, so
 //! that it does not repeat like a loop.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use puna_gguf::Gguf;
+use puna_tokenizer::hf::Files;
 use puna_tokenizer::{DecodeOptions, EncodeOptions, Tokenizer};
 
 const BYTES: usize = 4 << 20;
@@ -31,18 +32,31 @@ fn main() {
             "falcon",
             "starcoder",
             "llama-spm",
+            "bert-bge",
         ] {
             paths.push(PathBuf::from(&data).join(format!("tokenizers/ggml-vocab-{name}.gguf")));
         }
     }
-    let english = english(BYTES);
-    let rust =
-        include_str!("../src/merge.rs").repeat(BYTES / include_str!("../src/merge.rs").len());
-    let same = "A".repeat(1 << 20);
+    let texts = Sample {
+        english: english(BYTES),
+        code: include_str!("../src/merge.rs").repeat(BYTES / include_str!("../src/merge.rs").len()),
+        same: "A".repeat(1 << 20),
+    };
     println!(
         "{:<44} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}",
         "", "load", "English", "bytes/id", "code", "1 MiB A", "decode"
     );
+    // Models of which there is no large vocabulary: the small ones of the tests.
+    let small = ["unigram", "sp-unigram-bytes", "bpe-merges", "bpe-words"];
+    for name in small {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/data/hf")
+            .join(name);
+        let files = Files::read(&folder).expect("the files can be read");
+        let load = || files.load().map(|loaded| Tokenizer::new(loaded.vocabulary));
+        let (time, tokenizer) = best(|| load().expect("files").expect("a tokenizer"));
+        measure(name, time, &tokenizer, &texts);
+    }
     for path in paths {
         let mut bytes = std::fs::read(&path).expect("the file can be read");
         if bytes.len() < 64 << 20 {
@@ -51,28 +65,38 @@ fn main() {
         let file = Gguf::from_bytes(bytes).expect("a GGUF file");
         let (load, tokenizer) =
             best(|| Tokenizer::from_gguf(file.metadata()).expect("a tokenizer"));
-        let encode = |text: &str| {
-            best(|| {
-                tokenizer
-                    .encode(text, EncodeOptions::default())
-                    .expect("ids")
-            })
-        };
-        let (time, ids) = encode(&english);
-        let (code, _) = encode(&rust);
-        let (run, _) = encode(&same);
-        let (decode, _) = best(|| tokenizer.decode(&ids, DecodeOptions::default()));
-        println!(
-            "{:<44} {:>5.1} ms {:>4.1} MB/s {:>9.2} {:>4.1} MB/s {:>6.0} ms {:>4.0} MB/s",
-            path.file_name().unwrap_or_default().to_string_lossy(),
-            load.as_secs_f64() * 1e3,
-            rate(english.len(), time),
-            english.len() as f64 / ids.len() as f64,
-            rate(rust.len(), code),
-            run.as_secs_f64() * 1e3,
-            rate(english.len(), decode),
-        );
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        measure(&name, load, &tokenizer, &texts);
     }
+}
+
+struct Sample {
+    english: String,
+    code: String,
+    same: String,
+}
+
+fn measure(name: &str, load: Duration, tokenizer: &Tokenizer, sample: &Sample) {
+    let encode = |text: &str| {
+        best(|| {
+            tokenizer
+                .encode(text, EncodeOptions::default())
+                .expect("ids")
+        })
+    };
+    let (time, ids) = encode(&sample.english);
+    let (code, _) = encode(&sample.code);
+    let (run, _) = encode(&sample.same);
+    let (decode, _) = best(|| tokenizer.decode(&ids, DecodeOptions::default()));
+    println!(
+        "{name:<44} {:>5.1} ms {:>4.1} MB/s {:>9.2} {:>4.1} MB/s {:>6.0} ms {:>4.0} MB/s",
+        load.as_secs_f64() * 1e3,
+        rate(sample.english.len(), time),
+        sample.english.len() as f64 / ids.len() as f64,
+        rate(sample.code.len(), code),
+        run.as_secs_f64() * 1e3,
+        rate(sample.english.len(), decode),
+    );
 }
 
 fn rate(bytes: usize, time: Duration) -> f64 {

@@ -1,28 +1,43 @@
-//! Byte-level BPE (`tokenizer.ggml.model` = `gpt2`): the pre-tokenizer cuts text into words, each word begins as its bytes, and the
-//! merge of lowest rank is done until none is left.
+//! BPE by merges (`tokenizer.ggml.model` = `gpt2`, `gemma4`): the pre-tokenizer cuts text into words, each word begins as its bytes
+//! or characters, and the merge of lowest rank is done until none is left.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::TokenId;
-use crate::byte_chars::{self, CHARS};
+use crate::byte_chars::CHARS;
 use crate::error::TokenizerError;
 use crate::from_gguf::printable;
 use crate::merge::{Candidate, Merger, Rules, Symbol};
-use crate::pre::PreTokenizer;
-use crate::texts::{TextIndex, Texts};
-use crate::vocabulary::{TokenKind, Vocabulary};
+use crate::pre::{Alphabet, PreTokenizer};
+use crate::spaces::{WordCuts, mark_spaces};
+use crate::texts::TextIndex;
+use crate::unicode::Class;
+use crate::vocabulary::{TokenKind, Vocabulary, byte_tokens};
 use crate::word_cache::WordCache;
+
+/// Number of a symbol that no token and no merge knows.
+const UNKNOWN: u32 = u32::MAX;
 
 /// The encoder. Symbols are token ids; texts of merges that are no token have numbers beyond the vocabulary.
 pub(crate) struct Bpe {
     pre: &'static PreTokenizer,
-    /// Symbol of each byte.
-    bytes: Vec<u32>,
+    symbols: Symbols,
     merges: Merges,
-    /// Tokens in the vocabulary; larger symbols are in `extra`.
+    /// Tokens in the vocabulary; larger symbols are no tokens.
     len: u32,
-    extra: Texts,
     unk: Option<TokenId>,
+}
+
+/// What a word is made of before anything has merged.
+enum Symbols {
+    /// Symbol of each byte.
+    Bytes(Vec<u32>),
+    Characters {
+        numbers: FxHashMap<char, u32>,
+        /// Token of each byte, for characters without a token.
+        bytes: Vec<Option<u32>>,
+        cuts: WordCuts,
+    },
 }
 
 /// Rank and result of each pair of symbols, `left << 32 | right`.
@@ -49,8 +64,7 @@ pub(crate) struct Scratch {
 struct Numbering<'v> {
     vocabulary: &'v Vocabulary,
     index: &'v TextIndex,
-    extra: Texts,
-    extra_numbers: FxHashMap<Vec<u8>, u32>,
+    extra: FxHashMap<Vec<u8>, u32>,
 }
 
 impl Numbering<'_> {
@@ -58,17 +72,19 @@ impl Numbering<'_> {
         if let Some(id) = plain_token(self.vocabulary, self.index, text) {
             return Ok(id);
         }
-        if let Some(&number) = self.extra_numbers.get(text) {
+        if let Some(&number) = self.extra.get(text) {
             return Ok(number);
         }
-        let number = self.vocabulary.tokens.len() as u64 + self.extra.len() as u64;
-        let number = u32::try_from(number).map_err(|_| TokenizerError::TooLarge {
-            what: "tokens and parts of merges",
-            found: self.extra.len(),
-            limit: u32::MAX as usize,
-        })?;
-        self.extra.push(&[text])?;
-        self.extra_numbers.insert(text.to_vec(), number);
+        let len = self.vocabulary.tokens.len();
+        let number = len + self.extra.len();
+        let number = u32::try_from(number).ok().filter(|&n| n != UNKNOWN).ok_or(
+            TokenizerError::TooLarge {
+                what: "tokens and merges",
+                found: number,
+                limit: UNKNOWN as usize - 1,
+            },
+        )?;
+        self.extra.insert(text.to_vec(), number);
         Ok(number)
     }
 }
@@ -89,17 +105,15 @@ impl Bpe {
         let mut numbering = Numbering {
             vocabulary,
             index,
-            extra: Texts::default(),
-            extra_numbers: FxHashMap::default(),
+            extra: FxHashMap::default(),
         };
-        let mut buffer = [0; 4];
-        let bytes: Result<Vec<u32>, _> = CHARS
-            .iter()
-            .map(|c| numbering.number(c.encode_utf8(&mut buffer).as_bytes()))
-            .collect();
+        let bytes = byte_symbols(&mut numbering)?;
         let mut merges = FxHashMap::default();
         merges.reserve(vocabulary.merges.len());
         let mut merged = Vec::new();
+        let mut before_space = FxHashSet::default();
+        let mut characters = FxHashMap::default();
+        let by_characters = pre.alphabet != Alphabet::Bytes;
         for (rank, text) in vocabulary.merges.iter().enumerate() {
             let (left, right) = parts(text).ok_or_else(|| TokenizerError::BadMerge {
                 index: rank,
@@ -115,13 +129,31 @@ impl Bpe {
                 id: numbering.number(&merged)?,
             };
             merges.entry(pair).or_insert(candidate);
+            if by_characters {
+                WordCuts::collect(&merged, &mut before_space);
+                number_characters(&merged, &mut numbering, &mut characters)?;
+            }
         }
+        let symbols = if by_characters {
+            for text in vocabulary.tokens.iter() {
+                // Only tokens of one character can come out of characters that never merge.
+                if text.len() <= 4 {
+                    number_characters(text, &mut numbering, &mut characters)?;
+                }
+            }
+            Symbols::Characters {
+                numbers: characters,
+                bytes: byte_tokens(vocabulary, index),
+                cuts: WordCuts::new(before_space),
+            }
+        } else {
+            Symbols::Bytes(bytes)
+        };
         Ok(Self {
             pre,
-            bytes: bytes?,
+            symbols,
             merges: Merges(merges),
             len: vocabulary.tokens.len() as u32,
-            extra: numbering.extra,
             unk: vocabulary.special.unk,
         })
     }
@@ -135,10 +167,25 @@ impl Bpe {
         scratch: &mut Scratch,
         out: &mut Vec<TokenId>,
     ) -> Result<(), TokenizerError> {
+        let marked;
+        let text = if self.pre.alphabet == Alphabet::CharactersWithMarkedSpaces {
+            let mut buffer = String::with_capacity(text.len() + text.len() / 2);
+            mark_spaces(text, &mut buffer);
+            marked = buffer;
+            &marked
+        } else {
+            text
+        };
         let mut result = Ok(());
-        self.pre.split(text, &mut |word| {
-            if result.is_ok() {
-                result = self.encode_word(word, vocabulary, index, scratch, out);
+        self.pre.split(text, &mut |piece| {
+            let mut encode = |word: &str| {
+                if result.is_ok() {
+                    result = self.encode_word(word, vocabulary, index, scratch, out);
+                }
+            };
+            match &self.symbols {
+                Symbols::Bytes(_) => encode(piece),
+                Symbols::Characters { cuts, .. } => cuts.cut(piece, &mut encode),
             }
         });
         result
@@ -170,8 +217,12 @@ impl Bpe {
     }
 
     fn whole_word(&self, word: &str, vocabulary: &Vocabulary, index: &TextIndex) -> Option<u32> {
-        if !self.pre.ignore_merges {
+        let newlines = || self.pre.whole_newlines && word.bytes().all(|b| b == b'\n');
+        if !self.pre.ignore_merges && !newlines() {
             return None;
+        }
+        if self.pre.alphabet != Alphabet::Bytes {
+            return plain_token(vocabulary, index, word.as_bytes());
         }
         let text: String = word.bytes().map(|b| CHARS[usize::from(b)]).collect();
         plain_token(vocabulary, index, text.as_bytes())
@@ -185,47 +236,92 @@ impl Bpe {
             ..
         } = scratch;
         symbols.clear();
-        symbols.extend(word.bytes().zip(0..).map(|(byte, at)| {
-            Symbol {
-                id: self
-                    .bytes
-                    .get(usize::from(byte))
-                    .copied()
-                    .unwrap_or(u32::MAX),
-                start: at,
-                end: at + 1,
+        match &self.symbols {
+            Symbols::Bytes(numbers) => symbols.extend(word.bytes().zip(0..).map(|(byte, at)| {
+                let id = numbers.get(usize::from(byte)).copied();
+                Symbol {
+                    id: id.unwrap_or(UNKNOWN),
+                    start: at,
+                    end: at + 1,
+                }
+            })),
+            Symbols::Characters { numbers, .. } => {
+                symbols.extend(word.char_indices().map(|(at, c)| Symbol {
+                    id: numbers.get(&c).copied().unwrap_or(UNKNOWN),
+                    start: at as u32,
+                    end: (at + c.len_utf8()) as u32,
+                }));
             }
-        }));
+        }
         merger.merge(&self.merges, symbols);
         for symbol in symbols.iter() {
             if symbol.id < self.len {
                 ids.push(symbol.id);
             } else {
-                self.spell(symbol.id, ids)?;
+                let range = symbol.start as usize..symbol.end as usize;
+                self.spell(word.as_bytes().get(range).unwrap_or_default(), ids)?;
             }
         }
         Ok(())
     }
 
     /// Appends the bytes of a symbol that is no token, each as its own token.
-    fn spell(&self, symbol: u32, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
-        let mut bytes = Vec::new();
-        if let Some(text) = self.extra.get(symbol.saturating_sub(self.len) as usize) {
-            byte_chars::decode(text, &mut bytes);
+    fn spell(&self, symbol: &[u8], ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        if self.pre.alphabet == Alphabet::Characters && is_space(symbol) {
+            return Ok(()); // what is between words is not there for a vocabulary without it
         }
-        for byte in bytes {
-            let id = self
-                .bytes
-                .get(usize::from(byte))
-                .copied()
-                .filter(|&id| id < self.len);
-            ids.push(
-                id.or(self.unk.map(|id| id.0))
-                    .ok_or(TokenizerError::NoToken { byte })?,
-            );
+        let kept = ids.len();
+        for &byte in symbol {
+            let id = match &self.symbols {
+                Symbols::Bytes(numbers) => numbers
+                    .get(usize::from(byte))
+                    .copied()
+                    .filter(|&id| id < self.len),
+                Symbols::Characters { bytes, .. } => {
+                    bytes.get(usize::from(byte)).copied().flatten()
+                }
+            };
+            if let Some(id) = id {
+                ids.push(id);
+                continue;
+            }
+            let unk = self.unk.ok_or(TokenizerError::NoToken { byte })?;
+            if matches!(self.symbols, Symbols::Characters { .. }) {
+                ids.truncate(kept);
+                ids.push(unk.0);
+                break;
+            }
+            ids.push(unk.0);
         }
         Ok(())
     }
+}
+
+fn is_space(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.chars().all(|c| Class::of(c).is(Class::SPACE)))
+}
+
+/// Symbol of each byte, as byte-level BPE writes it.
+fn byte_symbols(numbering: &mut Numbering<'_>) -> Result<Vec<u32>, TokenizerError> {
+    let mut buffer = [0; 4];
+    CHARS
+        .iter()
+        .map(|c| numbering.number(c.encode_utf8(&mut buffer).as_bytes()))
+        .collect()
+}
+
+fn number_characters(
+    text: &[u8],
+    numbering: &mut Numbering<'_>,
+    numbers: &mut FxHashMap<char, u32>,
+) -> Result<(), TokenizerError> {
+    let mut buffer = [0; 4];
+    for c in std::str::from_utf8(text).unwrap_or_default().chars() {
+        if let std::collections::hash_map::Entry::Vacant(entry) = numbers.entry(c) {
+            entry.insert(numbering.number(c.encode_utf8(&mut buffer).as_bytes())?);
+        }
+    }
+    Ok(())
 }
 
 /// Left and right of a merge: the space after the first byte parts them (the left text may begin with a space in theory).

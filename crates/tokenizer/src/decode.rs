@@ -7,7 +7,7 @@ use crate::vocabulary::TokenKind;
 /// What decoding shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeOptions {
-    /// Leave out a first token that is BOS and a last that is EOS, where encoding adds them.
+    /// Leave out a first token that is BOS and a last that is EOS or the separator, where encoding adds them.
     pub remove_special: bool,
     /// Write control and unknown tokens as their text; otherwise they give nothing.
     pub unparse_special: bool,
@@ -49,8 +49,7 @@ impl Tokenizer {
                 ids = rest;
             }
             if let [rest @ .., last] = ids
-                && self.add_eos()
-                && Some(*last) == self.eos()
+                && Some(*last) == self.last_special()
             {
                 ids = rest;
             }

@@ -17,19 +17,21 @@ pub enum TokenizerError {
     },
     /// The file has no vocabulary at all.
     #[error(
-        "metadata key `tokenizer.ggml.model` is {found}: the file has no vocabulary, only token ids can be used with it"
+        "metadata key `tokenizer.ggml.model` is {found}: the model has no vocabulary, only token ids can be used with it"
     )]
     NoVocabulary {
         /// `missing`, or the value that says so.
         found: String,
     },
-    /// A tokenizer model that is known to the field, or not, but not to this crate.
+    /// A tokenizer model that this crate does not know.
     #[error(
-        "tokenizer model `{model}` is not supported yet (metadata key `tokenizer.ggml.model`; supported: llama, gpt2)"
+        "tokenizer model `{model}` is unknown (metadata key `tokenizer.ggml.model`); known: {known}"
     )]
-    UnsupportedModel {
+    UnknownModel {
         /// The value of `tokenizer.ggml.model`.
         model: String,
+        /// Every known name, comma-separated.
+        known: String,
     },
     /// An unknown pre-tokenizer: guessing another would give wrong ids.
     #[error(
@@ -71,6 +73,43 @@ pub enum TokenizerError {
         /// The value found.
         found: i64,
     },
+    /// A score that is not a number, or endless.
+    #[error(
+        "metadata key `tokenizer.ggml.scores`: entry {index} (token \"{text}\") is {found}, expected a finite number"
+    )]
+    BadScore {
+        /// Position of the entry, which is the token id.
+        index: usize,
+        /// The token.
+        text: String,
+        /// The value found.
+        found: f32,
+    },
+    /// A token of an RWKV vocabulary whose escapes are broken.
+    #[error(
+        "metadata key `tokenizer.ggml.tokens`: entry {index} is \"{text}\", expected two hexadecimal digits after `\\x` and \
+         a character after `\\`"
+    )]
+    BadEscape {
+        /// Position of the entry, which is the token id.
+        index: usize,
+        /// The text found.
+        text: String,
+    },
+    /// The rules that rewrite characters are broken.
+    #[error("metadata key `tokenizer.ggml.precompiled_charsmap`: {problem}")]
+    BadCharsmap {
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A vocabulary that spells unknown characters has no token for a byte.
+    #[error(
+        "metadata key `tokenizer.ggml.tokens`: the token `<0x{byte:02X}>` is missing, expected one for every byte"
+    )]
+    MissingByteToken {
+        /// The byte.
+        byte: u8,
+    },
     /// A merge that is not two texts with a space between.
     #[error(
         "metadata key `tokenizer.ggml.merges`: entry {index} is {text}, expected two token texts with a space between"
@@ -92,12 +131,13 @@ pub enum TokenizerError {
         limit: usize,
     },
     /// Vocabulary and metadata contradict each other: a token shall be added that is not named.
-    #[error("metadata key `{flag}` is true, but `{id}` is missing: the token to add is not known")]
+    #[error(
+        "`tokenizer.ggml.{role}_token_id` is missing, but this token shall be added to texts (by the metadata or by the \
+         pre-tokenizer): the token to add is not known"
+    )]
     MissingSpecialToken {
-        /// The flag.
-        flag: &'static str,
-        /// The key of the id.
-        id: &'static str,
+        /// The part of the key that names the token.
+        role: &'static str,
     },
     /// A text has a byte that no token of the vocabulary stands for, and there is no unknown token.
     #[error(

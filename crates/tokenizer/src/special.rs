@@ -85,23 +85,65 @@ const END_OF_GENERATION: &[&str] = &[
 ];
 
 /// Fills in the ids that a model has when its metadata is silent.
-pub(crate) fn apply_defaults(vocabulary: &mut Vocabulary) {
+pub(crate) fn apply_defaults(vocabulary: &mut Vocabulary, index: &TextIndex) {
     let len = vocabulary.tokens.len();
     let in_range = |id: u32| ((id as usize) < len).then_some(TokenId(id));
-    let special = &mut vocabulary.special;
-    match vocabulary.model {
-        Model::SentencePiece => {
-            special.unk = special.unk.or(in_range(0));
-            special.bos = special.bos.or(in_range(1));
-            special.eos = special.eos.or(in_range(2));
-        }
+    let by_text = |text: &str, id: u32| {
+        let found = index.get(&vocabulary.tokens, text.as_bytes()).map(TokenId);
+        found.or_else(|| in_range(id))
+    };
+    let unknown_kind = || {
+        let kinds = vocabulary.kinds.iter();
+        (0..)
+            .map(TokenId)
+            .zip(kinds)
+            .find(|(_, kind)| **kind == TokenKind::Unknown)
+    };
+    let defaults = match vocabulary.model {
+        Model::SentencePiece => SpecialIds {
+            unk: in_range(0),
+            bos: in_range(1),
+            eos: in_range(2),
+            ..SpecialIds::default()
+        },
         // llama.cpp takes 11 whatever it is. That is right for the files that rely on it, and a comma elsewhere.
-        Model::ByteLevelBpe if vocabulary.tokens.get(11) == Some(b"<|endoftext|>") => {
-            special.bos = special.bos.or(in_range(11));
-            special.eos = special.eos.or(in_range(11));
+        Model::Bpe if vocabulary.tokens.get(11) == Some(b"<|endoftext|>") => SpecialIds {
+            bos: in_range(11),
+            eos: in_range(11),
+            ..SpecialIds::default()
+        },
+        Model::Bpe | Model::WhitespaceBpe | Model::HybridDna | Model::Rwkv | Model::None => {
+            SpecialIds::default()
         }
-        Model::ByteLevelBpe => {}
-    }
+        Model::WordPiece => SpecialIds {
+            bos: by_text("[CLS]", 101),
+            sep: by_text("[SEP]", 102),
+            unk: by_text("[UNK]", 100),
+            mask: by_text("[MASK]", 103),
+            pad: by_text("[PAD]", 0),
+            ..SpecialIds::default()
+        },
+        Model::Unigram => SpecialIds {
+            eos: in_range(1),
+            unk: unknown_kind().map(|(id, _)| id).or(in_range(2)),
+            pad: in_range(0),
+            ..SpecialIds::default()
+        },
+        Model::Plamo2 => SpecialIds {
+            unk: in_range(0),
+            bos: in_range(1),
+            eos: in_range(2),
+            pad: in_range(3),
+            ..SpecialIds::default()
+        },
+    };
+    let special = &mut vocabulary.special;
+    special.bos = special.bos.or(defaults.bos);
+    special.eos = special.eos.or(defaults.eos);
+    special.unk = special.unk.or(defaults.unk);
+    special.sep = special.sep.or(defaults.sep);
+    special.pad = special.pad.or(defaults.pad);
+    special.mask = special.mask.or(defaults.mask);
 }
 
 /// Finds the roles that are still open by token text, and makes control tokens of what is found: such a text must not come

@@ -7,12 +7,10 @@ use crate::TokenId;
 use crate::bpe::Scratch;
 use crate::error::TokenizerError;
 use crate::merge::{Candidate, Rules, Symbol};
+use crate::spaces::{SPACE, WordCuts, mark_spaces};
 use crate::texts::TextIndex;
-use crate::vocabulary::{TokenKind, Vocabulary};
+use crate::vocabulary::{TokenKind, Vocabulary, byte_tokens};
 use crate::word_cache::WordCache;
-
-/// What `SentencePiece` writes for a space: U+2581.
-pub(crate) const SPACE: char = '▁';
 
 /// Id of a symbol whose token has not been looked up.
 const UNKNOWN: u32 = u32::MAX;
@@ -26,9 +24,7 @@ pub(crate) struct SentencePiece {
     longest: usize,
     /// Merge order of each token, smaller first; `u32::MAX` for tokens that text never becomes.
     order: Vec<u32>,
-    /// Characters other than the space that stand directly before a space inside some token. After any other character a
-    /// word can be cut: no merge ever reaches over the cut.
-    before_space: FxHashSet<char>,
+    cuts: WordCuts,
 }
 
 struct ByText<'a> {
@@ -59,15 +55,6 @@ impl Rules for ByText<'_> {
     }
 }
 
-/// The byte that a byte token stands for: exactly `<0x`, two hexadecimal digits, `>`.
-pub(crate) fn byte_of_token(text: &[u8]) -> Option<u8> {
-    let [b'<', b'0', b'x', high, low, b'>'] = *text else {
-        return None;
-    };
-    let digit = |b: u8| char::from(b).to_digit(16);
-    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
-}
-
 impl SentencePiece {
     pub(crate) fn new(vocabulary: &Vocabulary, index: &TextIndex) -> Self {
         let order: Vec<u32> = vocabulary
@@ -88,14 +75,14 @@ impl SentencePiece {
             .filter(|&(_, &order)| order != u32::MAX)
         {
             longest = longest.max(text.len());
-            collect_before_space(text, &mut before_space);
+            WordCuts::collect(text, &mut before_space);
         }
         Self {
             bytes: byte_tokens(vocabulary, index),
             unk: vocabulary.special.unk,
             longest,
             order,
-            before_space,
+            cuts: WordCuts::new(before_space),
         }
     }
 
@@ -117,23 +104,14 @@ impl SentencePiece {
         if prefix {
             escaped.push(SPACE);
         }
-        for (i, part) in text.split(' ').enumerate() {
-            if i > 0 {
-                escaped.push(SPACE);
+        mark_spaces(text, &mut escaped);
+        let mut result = Ok(());
+        self.cuts.cut(&escaped, |word| {
+            if result.is_ok() {
+                result = self.encode_word(word, vocabulary, index, scratch, out);
             }
-            escaped.push_str(part);
-        }
-        let mut start = 0;
-        for (at, _) in escaped.match_indices(SPACE) {
-            let before = escaped
-                .get(start..at)
-                .and_then(|word| word.chars().next_back());
-            if before.is_some_and(|c| c != SPACE && !self.before_space.contains(&c)) {
-                self.encode_word(&escaped[start..at], vocabulary, index, scratch, out)?;
-                start = at;
-            }
-        }
-        self.encode_word(&escaped[start..], vocabulary, index, scratch, out)
+        });
+        result
     }
 
     fn encode_word(
@@ -206,11 +184,8 @@ impl SentencePiece {
     }
 }
 
-/// Scores as integers of the opposite order, never `u32::MAX`. NaN counts as the lowest.
+/// Scores as integers of the opposite order, never `u32::MAX`.
 fn descending(score: f32) -> u32 {
-    if score.is_nan() {
-        return u32::MAX - 1;
-    }
     let bits = (score + 0.0).to_bits(); // -0.0 becomes 0.0
     let ascending = if bits >> 31 == 0 {
         bits | 1 << 31
@@ -220,57 +195,9 @@ fn descending(score: f32) -> u32 {
     (!ascending).min(u32::MAX - 1)
 }
 
-fn byte_tokens(vocabulary: &Vocabulary, index: &TextIndex) -> Vec<Option<u32>> {
-    let mut bytes = vec![None; 256];
-    for ((number, text), kind) in (0..).zip(vocabulary.tokens.iter()).zip(&vocabulary.kinds) {
-        if *kind == TokenKind::Byte
-            && let Some(byte) = byte_of_token(text)
-            && let Some(slot @ None) = bytes.get_mut(usize::from(byte))
-        {
-            *slot = Some(number);
-        }
-    }
-    for (slot, byte) in bytes.iter_mut().zip(0..=u8::MAX) {
-        if slot.is_none() {
-            let written = format!("<0x{byte:02X}>");
-            *slot = index
-                .get(&vocabulary.tokens, written.as_bytes())
-                .or_else(|| index.get(&vocabulary.tokens, &[byte]))
-                .filter(|&id| {
-                    !matches!(
-                        vocabulary.kind(TokenId(id)),
-                        TokenKind::Control | TokenKind::Unknown
-                    )
-                });
-        }
-    }
-    bytes
-}
-
-fn collect_before_space(text: &[u8], found: &mut FxHashSet<char>) {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return;
-    };
-    for (at, _) in text.match_indices(SPACE) {
-        let before = text.get(..at).and_then(|t| t.chars().next_back());
-        found.extend(before.filter(|&c| c != SPACE));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_byte_token_is_two_hexadecimal_digits_and_nothing_else() {
-        assert_eq!(byte_of_token(b"<0x0A>"), Some(10));
-        assert_eq!(byte_of_token(b"<0xff>"), Some(255));
-        for text in [
-            "<0x-1>", "<0xZZ>", "<0x+1>", "<0x1>", "<0x001>", "<0X41>", "0x41", "",
-        ] {
-            assert_eq!(byte_of_token(text.as_bytes()), None, "{text}");
-        }
-    }
 
     #[test]
     fn higher_scores_come_first() {
@@ -282,7 +209,6 @@ mod tests {
             -0.5,
             -31999.0,
             f32::NEG_INFINITY,
-            f32::NAN,
         ];
         for pair in scores.windows(2) {
             assert!(descending(pair[0]) < descending(pair[1]), "{pair:?}");

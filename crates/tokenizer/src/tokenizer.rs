@@ -6,14 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use puna_gguf::Metadata;
 
 use crate::TokenId;
-use crate::bpe::{Bpe, Scratch};
-use crate::byte_chars;
+use crate::bpe::Scratch;
+use crate::encoder::Encoder;
 use crate::error::TokenizerError;
-use crate::from_gguf::printable;
 use crate::matcher::{Fragment, Matcher};
-use crate::pre::{self, PreTokenizer};
+use crate::pieces::pieces;
+use crate::pre::Bos;
 use crate::special;
-use crate::spm::{self, SentencePiece};
 use crate::texts::{TextIndex, Texts};
 use crate::vocabulary::{Model, SpecialIds, TokenKind, Vocabulary};
 
@@ -45,15 +44,11 @@ pub struct Tokenizer {
     encoder: Encoder,
     add_bos: bool,
     add_eos: bool,
+    add_sep: bool,
     end_of_generation: Vec<TokenId>,
     warnings: Vec<String>,
     /// Memory of encodings that are done, with their word caches.
     scratch: Mutex<Vec<Scratch>>,
-}
-
-enum Encoder {
-    SentencePiece(SentencePiece),
-    Bpe(Bpe),
 }
 
 impl std::fmt::Debug for Tokenizer {
@@ -78,55 +73,39 @@ impl Tokenizer {
         for number in 0..vocabulary.tokens.len() {
             index.insert(&vocabulary.tokens, number);
         }
-        special::apply_defaults(&mut vocabulary);
+        special::apply_defaults(&mut vocabulary, &index);
         let end_of_generation = special::find_roles(&mut vocabulary, &index);
         let mut warnings = Vec::new();
-        let (encoder, usual_bos) = match vocabulary.model {
-            Model::SentencePiece => {
-                let encoder = SentencePiece::new(&vocabulary, &index);
-                (
-                    Encoder::SentencePiece(encoder),
-                    vocabulary.special.bos.is_some(),
-                )
-            }
-            Model::ByteLevelBpe => {
-                let pre = pre_tokenizer(&vocabulary, &mut warnings)?;
-                let encoder = Bpe::new(&vocabulary, &index, pre)?;
-                vocabulary.merges = Texts::default();
-                (
-                    Encoder::Bpe(encoder),
-                    pre.add_bos && vocabulary.special.bos.is_some(),
-                )
-            }
+        let (encoder, usual, spelling) = Encoder::new(&vocabulary, &index, &mut warnings)?;
+        vocabulary.merges = Texts::default();
+        vocabulary.precompiled_charsmap = Vec::new();
+        let add_bos = match usual.bos {
+            Bos::Asked => vocabulary.add_bos.unwrap_or(false),
+            Bos::Usual => vocabulary.add_bos.unwrap_or(true),
+            Bos::Always => true,
         };
-        let add_bos = vocabulary.add_bos.unwrap_or(usual_bos);
-        let add_eos = vocabulary.add_eos.unwrap_or(false);
-        for (added, flag, key, id) in [
-            (
-                add_bos,
-                "tokenizer.ggml.add_bos_token",
-                "tokenizer.ggml.bos_token_id",
-                vocabulary.special.bos,
-            ),
-            (
-                add_eos,
-                "tokenizer.ggml.add_eos_token",
-                "tokenizer.ggml.eos_token_id",
-                vocabulary.special.eos,
-            ),
+        let add_eos = vocabulary.add_eos.unwrap_or(usual.eos);
+        let add_sep =
+            vocabulary.model == Model::WordPiece && vocabulary.add_sep.unwrap_or(usual.sep);
+        let SpecialIds { bos, eos, sep, .. } = vocabulary.special;
+        for (added, role, id) in [
+            (add_bos, "bos", bos),
+            (add_eos, "eos", eos),
+            (add_sep, "seperator", sep), // misspelt in the format
         ] {
             if added && id.is_none() {
-                return Err(TokenizerError::MissingSpecialToken { flag, id: key });
+                return Err(TokenizerError::MissingSpecialToken { role });
             }
         }
         Ok(Self {
-            pieces: pieces(&vocabulary, &mut warnings)?,
+            pieces: pieces(&vocabulary, spelling, &mut warnings)?,
             matcher: Matcher::new(&vocabulary),
             vocabulary,
             index,
             encoder,
             add_bos,
             add_eos,
+            add_sep,
             end_of_generation,
             warnings,
             scratch: Mutex::default(),
@@ -135,8 +114,8 @@ impl Tokenizer {
 
     /// Turns a text into token ids.
     ///
-    /// User-defined tokens are found before anything else; control tokens only with `parse_special`. The one error is a text
-    /// with a byte that the vocabulary cannot express.
+    /// User-defined tokens are found before anything else; control tokens only with `parse_special`. Errors are a text with a
+    /// byte that the vocabulary cannot express, and a vocabulary without texts.
     pub fn encode(
         &self,
         text: &str,
@@ -187,15 +166,21 @@ impl Tokenizer {
         let mut ids = Vec::with_capacity(text.len() / 4 + 2);
         let fragments = self.matcher.split(text, regions);
         let bos = self.bos().filter(|_| add_special && self.add_bos);
-        let eos = self.eos().filter(|_| add_special && self.add_eos);
+        let last = self.last_special().filter(|_| add_special);
         let is = |fragment: Option<&Fragment>, id| fragment == Some(&Fragment::Token(id));
         ids.extend(bos.filter(|&bos| !is(fragments.first(), bos)));
         let mut scratch = self.take_scratch();
         let encoded = self.encode_fragments(text, &fragments, &mut scratch, &mut ids);
         self.return_scratch(scratch);
         encoded?;
-        ids.extend(eos.filter(|&eos| !is(fragments.last(), eos)));
+        ids.extend(last.filter(|&last| !is(fragments.last(), last)));
         Ok(ids)
+    }
+
+    /// What encoding with `add_special` puts last: EOS, or the separator.
+    pub(crate) fn last_special(&self) -> Option<TokenId> {
+        let eos = self.eos().filter(|_| self.add_eos);
+        eos.or(self.special().sep.filter(|_| self.add_sep))
     }
 
     fn encode_fragments(
@@ -216,14 +201,13 @@ impl Tokenizer {
                 Fragment::Text(range) => range.clone(),
             };
             let text = text.get(range).unwrap_or_default();
-            match &self.encoder {
-                Encoder::SentencePiece(model) => {
-                    model.encode(text, prefix, &self.vocabulary, &self.index, scratch, ids)?;
-                }
-                Encoder::Bpe(model) => {
-                    model.encode(text, &self.vocabulary, &self.index, scratch, ids)?;
-                }
-            }
+            let Self {
+                encoder,
+                vocabulary,
+                index,
+                ..
+            } = self;
+            encoder.encode(text, prefix, vocabulary, index, scratch, ids)?;
         }
         Ok(())
     }
@@ -315,6 +299,11 @@ impl Tokenizer {
         self.add_eos
     }
 
+    /// Whether encoding with `add_special` puts the separator last.
+    pub fn add_sep(&self) -> bool {
+        self.add_sep
+    }
+
     /// Whether a generation ends with this token: EOS, end of turn and whatever else the field uses for it.
     pub fn is_end_of_generation(&self, id: TokenId) -> bool {
         self.end_of_generation.binary_search(&id).is_ok()
@@ -330,78 +319,14 @@ impl Tokenizer {
         &self.warnings
     }
 
-    /// Whether a space is put before text.
+    /// Whether a space is put before text, or the first token decodes to one as if it were.
     pub(crate) fn adds_space_prefix(&self) -> bool {
-        self.vocabulary.model == Model::SentencePiece
-            && self.vocabulary.add_space_prefix.unwrap_or(true)
-    }
-}
-
-fn pre_tokenizer(
-    vocabulary: &Vocabulary,
-    warnings: &mut Vec<String>,
-) -> Result<&'static PreTokenizer, TokenizerError> {
-    let name = vocabulary.pre_tokenizer.as_deref().unwrap_or_default();
-    let known = match name {
-        "" => {
-            warnings.push(format!(
-                "metadata key `tokenizer.ggml.pre` is missing: text is cut as by `{}`, which may not be how this model was \
-                 trained; convert the model again with a current converter",
-                pre::DEFAULT
-            ));
-            PreTokenizer::by_name(pre::DEFAULT)
-        }
-        name => PreTokenizer::by_name(name),
-    };
-    known.ok_or_else(|| TokenizerError::UnknownPreTokenizer {
-        name: printable(name.as_bytes()),
-        known: PreTokenizer::known_names(),
-    })
-}
-
-/// What each token decodes to.
-fn pieces(vocabulary: &Vocabulary, warnings: &mut Vec<String>) -> Result<Texts, TokenizerError> {
-    let mut pieces = Texts::with_capacity(vocabulary.tokens.len());
-    let mut buffer = Vec::new();
-    let mut bad_bytes = 0;
-    for (text, &kind) in vocabulary.tokens.iter().zip(&vocabulary.kinds) {
-        buffer.clear();
-        match kind {
-            TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined => {
-                buffer.extend_from_slice(text);
-            }
-            TokenKind::Byte if let Some(byte) = spm::byte_of_token(text) => buffer.push(byte),
-            _ => {
-                bad_bytes += usize::from(kind == TokenKind::Byte);
-                match vocabulary.model {
-                    Model::SentencePiece => unescape_spaces(text, &mut buffer),
-                    Model::ByteLevelBpe => {
-                        if !byte_chars::decode(text, &mut buffer) {
-                            buffer.extend_from_slice(text);
-                        }
-                    }
-                }
-            }
-        }
-        pieces.push(&[&buffer])?;
-    }
-    if bad_bytes > 0 {
-        warnings.push(format!(
-            "{bad_bytes} tokens of type byte are not written as <0x00> to <0xFF>; they are taken as text"
-        ));
-    }
-    Ok(pieces)
-}
-
-fn unescape_spaces(mut text: &[u8], out: &mut Vec<u8>) {
-    const SPACE: &[u8] = "▁".as_bytes();
-    while let Some(&byte) = text.first() {
-        if let Some(rest) = text.strip_prefix(SPACE) {
-            out.push(b' ');
-            text = rest;
-        } else {
-            out.push(byte);
-            text = text.get(1..).unwrap_or_default();
+        let added = self.vocabulary.add_space_prefix;
+        match self.vocabulary.model {
+            Model::SentencePiece => added.unwrap_or(true),
+            Model::Unigram => added.unwrap_or(false),
+            Model::WordPiece => true,
+            _ => false,
         }
     }
 }

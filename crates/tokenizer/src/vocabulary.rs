@@ -2,7 +2,8 @@
 
 use crate::TokenId;
 use crate::error::TokenizerError;
-use crate::texts::Texts;
+use crate::from_gguf::printable;
+use crate::texts::{TextIndex, Texts};
 
 /// What a token is, with the numbers of `tokenizer.ggml.token_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,8 +44,66 @@ impl TokenKind {
 pub enum Model {
     /// `SentencePiece` BPE by scores (`tokenizer.ggml.model` = `llama`).
     SentencePiece,
-    /// Byte-level BPE by merges (`gpt2`).
-    ByteLevelBpe,
+    /// BPE by merges (`gpt2`, `gemma4`), over bytes or, where the pre-tokenizer says so, over characters.
+    Bpe,
+    /// BPE by merges over the characters of words; spaces are dropped (`whitespace`).
+    WhitespaceBpe,
+    /// BPE by merges, with DNA between tags cut into sixes of bases (`hybriddna`).
+    HybridDna,
+    /// Longest pieces of words, as in BERT (`bert`).
+    WordPiece,
+    /// The most probable pieces, as in T5 (`t5`).
+    Unigram,
+    /// Longest byte strings (`rwkv`).
+    Rwkv,
+    /// The cheapest pieces, as in `PLaMo` 2 (`plamo2`).
+    Plamo2,
+    /// No texts: the model is used by token ids alone (`none`, `no_vocab`).
+    None,
+}
+
+impl Model {
+    /// Every model with its names in `tokenizer.ggml.model`; the first is the one to write.
+    const NAMES: &[(Self, &[&str])] = &[
+        (Self::SentencePiece, &["llama"]),
+        (Self::Bpe, &["gpt2", "gemma4"]),
+        (Self::WhitespaceBpe, &["whitespace"]),
+        (Self::HybridDna, &["hybriddna"]),
+        (Self::WordPiece, &["bert"]),
+        (Self::Unigram, &["t5"]),
+        (Self::Rwkv, &["rwkv"]),
+        (Self::Plamo2, &["plamo2"]),
+        (Self::None, &["none", "no_vocab"]),
+    ];
+
+    /// The model that a value of `tokenizer.ggml.model` names.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let row = Self::NAMES
+            .iter()
+            .find(|(_, names)| names.contains(&name))?;
+        Some(row.0)
+    }
+
+    /// The value of `tokenizer.ggml.model`.
+    pub fn name(self) -> &'static str {
+        let row = Self::NAMES.iter().find(|(model, _)| *model == self);
+        row.and_then(|(_, names)| names.first().copied())
+            .unwrap_or_default()
+    }
+
+    /// Every name, for an error message.
+    pub(crate) fn known_names() -> String {
+        let names: Vec<&str> = Self::NAMES
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
+        names.join(", ")
+    }
+
+    /// Whether merges are part of the vocabulary.
+    pub(crate) fn has_merges(self) -> bool {
+        matches!(self, Self::Bpe | Self::WhitespaceBpe | Self::HybridDna)
+    }
 }
 
 /// Ids of the tokens with a role. Each is absent when the vocabulary has none.
@@ -82,21 +141,23 @@ pub struct SpecialIds {
 
 /// Everything a [`Tokenizer`](crate::Tokenizer) is made of, independent of the file it came from.
 ///
-/// Defaults are those of a byte-level BPE without special tokens; fill in what the source knows. Nothing here is checked
+/// Defaults are those of a BPE without special tokens; fill in what the source knows. Nothing here is checked
 /// before [`Tokenizer::new`](crate::Tokenizer::new).
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     /// How text becomes tokens.
     pub model: Model,
-    /// Name of the pre-tokenizer (byte-level BPE only); `None` means the default, with a warning.
+    /// Name of the pre-tokenizer (BPE by merges only); `None` means the default, with a warning.
     pub pre_tokenizer: Option<String>,
-    /// Text of each token, by id: bytes, usually UTF-8. Byte-level BPE writes every byte as one printable character.
+    /// Text of each token, by id: bytes, usually UTF-8. Byte-level BPE writes every byte as one printable character; `WordPiece`
+    /// writes pieces that begin a word with U+2581 before them and others as they are.
     pub tokens: Texts,
     /// Kind of each token; empty means that all are normal.
     pub kinds: Vec<TokenKind>,
-    /// Score of each token (`SentencePiece`: higher merges first); empty means that all are 0.
+    /// Score of each token (`SentencePiece`: higher merges first; Unigram: logarithm of the probability); empty means that all
+    /// are 0.
     pub scores: Vec<f32>,
-    /// Merges, `left right` with a space between, best first (byte-level BPE).
+    /// Merges, `left right` with a space between, best first (BPE by merges).
     pub merges: Texts,
     /// Ids of tokens with a role.
     pub special: SpecialIds,
@@ -104,8 +165,18 @@ pub struct Vocabulary {
     pub add_bos: Option<bool>,
     /// Whether EOS comes last; `None` means as usual for the model.
     pub add_eos: Option<bool>,
-    /// Whether a space is put before text (`SentencePiece`); `None` means yes.
+    /// Whether a space is put before text (`SentencePiece`, Unigram); `None` means yes for the first and no for the second.
     pub add_space_prefix: Option<bool>,
+    /// Whether the separator comes last (`WordPiece`); `None` means yes.
+    pub add_sep: Option<bool>,
+    /// Whether runs of spaces become one, and none at the ends of the text (Unigram); `None` means no.
+    pub remove_extra_whitespaces: Option<bool>,
+    /// Whether text is written in small letters (`WordPiece`: `None` means yes; whitespace BPE: `None` means no).
+    pub lowercase: Option<bool>,
+    /// Whether accents are taken off letters (`WordPiece`); `None` means as `lowercase`.
+    pub strip_accents: Option<bool>,
+    /// Rules that rewrite characters before anything else (Unigram), as `SentencePiece` compiles them; empty for none.
+    pub precompiled_charsmap: Vec<u8>,
     /// Whether spaces after a special token belong to it: the special tokens of Phi-3 are so.
     pub special_tokens_take_spaces_after: bool,
 }
@@ -124,6 +195,11 @@ impl Vocabulary {
             add_bos: None,
             add_eos: None,
             add_space_prefix: None,
+            add_sep: None,
+            remove_extra_whitespaces: None,
+            lowercase: None,
+            strip_accents: None,
+            precompiled_charsmap: Vec::new(),
             special_tokens_take_spaces_after: false,
         }
     }
@@ -150,6 +226,13 @@ impl Vocabulary {
                 });
             }
         }
+        if let Some(index) = self.scores.iter().position(|score| !score.is_finite()) {
+            return Err(TokenizerError::BadScore {
+                index,
+                text: printable(self.tokens.get(index).unwrap_or_default()),
+                found: self.scores.get(index).copied().unwrap_or_default(),
+            });
+        }
         for (key, id) in self.special.by_key() {
             if let Some(id) = id.filter(|id| id.index() >= len) {
                 return Err(TokenizerError::IdOutOfRange {
@@ -168,6 +251,43 @@ impl Vocabulary {
             .copied()
             .unwrap_or(TokenKind::Unused)
     }
+}
+
+/// The byte that a byte token stands for: exactly `<0x`, two hexadecimal digits, `>`.
+pub(crate) fn byte_of_token(text: &[u8]) -> Option<u8> {
+    let [b'<', b'0', b'x', high, low, b'>'] = *text else {
+        return None;
+    };
+    let digit = |b: u8| char::from(b).to_digit(16);
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+}
+
+/// The token of each byte: byte tokens, else tokens that are written like one, else tokens of that one byte.
+pub(crate) fn byte_tokens(vocabulary: &Vocabulary, index: &TextIndex) -> Vec<Option<u32>> {
+    let mut bytes = vec![None; 256];
+    for ((number, text), kind) in (0..).zip(vocabulary.tokens.iter()).zip(&vocabulary.kinds) {
+        if *kind == TokenKind::Byte
+            && let Some(byte) = byte_of_token(text)
+            && let Some(slot @ None) = bytes.get_mut(usize::from(byte))
+        {
+            *slot = Some(number);
+        }
+    }
+    for (slot, byte) in bytes.iter_mut().zip(0..=u8::MAX) {
+        if slot.is_none() {
+            let written = format!("<0x{byte:02X}>");
+            *slot = index
+                .get(&vocabulary.tokens, written.as_bytes())
+                .or_else(|| index.get(&vocabulary.tokens, &[byte]))
+                .filter(|&id| {
+                    !matches!(
+                        vocabulary.kind(TokenId(id)),
+                        TokenKind::Control | TokenKind::Unknown
+                    )
+                });
+        }
+    }
+    bytes
 }
 
 impl SpecialIds {
@@ -189,5 +309,31 @@ impl SpecialIds {
             ("tokenizer.ggml.fim_rep_token_id", self.fim_repository),
             ("tokenizer.ggml.fim_sep_token_id", self.fim_separator),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_token_is_two_hexadecimal_digits_and_nothing_else() {
+        assert_eq!(byte_of_token(b"<0x0A>"), Some(10));
+        assert_eq!(byte_of_token(b"<0xff>"), Some(255));
+        for text in [
+            "<0x-1>", "<0xZZ>", "<0x+1>", "<0x1>", "<0x001>", "<0X41>", "0x41", "",
+        ] {
+            assert_eq!(byte_of_token(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_model_has_names_that_lead_back_to_it() {
+        for (model, names) in Model::NAMES {
+            assert_eq!(Model::from_name(model.name()), Some(*model));
+            for name in *names {
+                assert_eq!(Model::from_name(name), Some(*model));
+            }
+        }
     }
 }

@@ -25,7 +25,7 @@ fn vocabulary(model: Model, data: &Value) -> Vocabulary {
     vocabulary.kinds = numbers
         .map(|n| TokenKind::from_number(n.as_i64().unwrap()).unwrap())
         .collect();
-    if model == Model::ByteLevelBpe {
+    if model == Model::Bpe {
         vocabulary.merges = texts(data, "merges");
     } else {
         let scores = data["scores"].as_array().unwrap().iter();
@@ -35,7 +35,7 @@ fn vocabulary(model: Model, data: &Value) -> Vocabulary {
 }
 
 fn bpe(pre: &str) -> Tokenizer {
-    let mut vocabulary = vocabulary(Model::ByteLevelBpe, &serde_json::from_str(BPE).unwrap());
+    let mut vocabulary = vocabulary(Model::Bpe, &serde_json::from_str(BPE).unwrap());
     vocabulary.pre_tokenizer = Some(pre.to_owned());
     Tokenizer::new(vocabulary).unwrap()
 }

@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use puna_gguf::Gguf;
-use puna_tokenizer::{DecodeOptions, EncodeOptions, Segment, TokenId, Tokenizer, TokenizerError};
+use puna_tokenizer::{
+    DecodeOptions, EncodeOptions, Model, Segment, TokenId, Tokenizer, TokenizerError,
+};
 
 const PLAIN: EncodeOptions = EncodeOptions {
     add_special: false,
@@ -38,6 +40,7 @@ fn ids(ids: &[u32]) -> Vec<TokenId> {
 fn texts_become_the_ids_that_llama_cpp_gives() {
     let Some(folder) = folder() else { return };
     let names = [
+        "bert-bge",
         "falcon",
         "gpt-2",
         "llama-bpe",
@@ -69,6 +72,9 @@ fn texts_become_the_ids_that_llama_cpp_gives() {
                 .collect();
             let found = tokenizer.encode(text, PLAIN).unwrap();
             assert_eq!(found, expected, "{name}: {text:?}");
+            if tokenizer.model() == Model::WordPiece {
+                continue; // it forgets letter case, accents and spaces
+            }
             assert_eq!(
                 tokenizer.decode(&found, DecodeOptions::default()),
                 *text,
@@ -81,16 +87,10 @@ fn texts_become_the_ids_that_llama_cpp_gives() {
 #[test]
 fn every_vocabulary_loads_or_says_why_not() {
     let Some(folder) = folder() else { return };
-    let error = load(&folder, "bert-bge").unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("tokenizer model `bert` is not supported yet"),
-        "{error}"
-    );
     for (name, warned) in [
         ("aquila", true),
         ("baichuan", false),
+        ("bert-bge", false),
         ("gpt-neox", true),
         ("qwen2", false),
     ] {

@@ -4,6 +4,7 @@
 //! code: linear in the text, no recursion on it, no backtracking beyond one remembered position. A pre-tokenizer is a list of
 //! [`Pass`]es, each cutting every piece of the pass before it. `PRE_TOKENIZERS` lists every name that `tokenizer.ggml.pre` may have.
 
+mod afmoe;
 mod bloom;
 mod chameleon;
 mod deepseek;
@@ -11,10 +12,15 @@ mod deepseek_v3;
 mod exaone;
 mod gpt2;
 mod gpt4o;
+mod kimi_k2;
 mod llama3;
 mod punctuation;
 #[cfg(test)]
 mod regex_tests;
+mod superbpe;
+mod tiny_aya;
+mod whitespace;
+mod youtu;
 
 use crate::unicode::Reader;
 
@@ -24,6 +30,29 @@ pub(crate) type Emit<'e> = &'e mut dyn FnMut(&str);
 /// Cuts one piece of text into pieces.
 pub(crate) type Pass = fn(&str, Emit<'_>);
 
+/// What the symbols are that a word is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alphabet {
+    /// Bytes, each written as a printable character in the vocabulary.
+    Bytes,
+    /// Characters, written as they are.
+    Characters,
+    /// Characters, with U+2581 for the space.
+    CharactersWithMarkedSpaces,
+}
+
+/// Whether BOS comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Bos {
+    /// Where the metadata says so.
+    #[default]
+    Asked,
+    /// Unless the metadata says otherwise.
+    Usual,
+    /// Whatever the metadata says: it is wrong in many files of these models.
+    Always,
+}
+
 /// One pre-tokenizer: what a name in `tokenizer.ggml.pre` stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PreTokenizer {
@@ -32,15 +61,19 @@ pub(crate) struct PreTokenizer {
     passes: &'static [Pass],
     /// A word that is in the vocabulary is that token, whatever the merges say.
     pub(crate) ignore_merges: bool,
-    /// Whether BOS is added unless the metadata says otherwise.
-    pub(crate) add_bos: bool,
+    pub(crate) bos: Bos,
+    pub(crate) alphabet: Alphabet,
+    /// A run of newlines that is in the vocabulary is that token, whatever the merges say.
+    pub(crate) whole_newlines: bool,
 }
 
 const PLAIN: PreTokenizer = PreTokenizer {
     names: &[],
     passes: &[],
     ignore_merges: false,
-    add_bos: false,
+    bos: Bos::Asked,
+    alphabet: Alphabet::Bytes,
+    whole_newlines: false,
 };
 
 /// What a missing `tokenizer.ggml.pre` means.
@@ -120,7 +153,8 @@ pub(crate) static PRE_TOKENIZERS: &[PreTokenizer] = &[
         ],
         passes: &[llama3::three_digits],
         ignore_merges: true,
-        add_bos: true,
+        bos: Bos::Usual,
+        ..PLAIN
     },
     PreTokenizer {
         names: &["dbrx", "smaug-bpe", "chatglm-bpe"],
@@ -244,7 +278,8 @@ pub(crate) static PRE_TOKENIZERS: &[PreTokenizer] = &[
         names: &["tekken"],
         passes: &[gpt4o::words_one_digit_without_contractions],
         ignore_merges: true,
-        add_bos: true,
+        bos: Bos::Usual,
+        ..PLAIN
     },
     PreTokenizer {
         names: &["bloom", "gpt3-finnish", "poro-chat"],
@@ -266,7 +301,57 @@ pub(crate) static PRE_TOKENIZERS: &[PreTokenizer] = &[
             chameleon::single_punctuation,
             gpt2::words,
         ],
-        add_bos: true,
+        bos: Bos::Usual,
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["afmoe"],
+        passes: &[
+            afmoe::number_groups,
+            afmoe::scripts_without_spaces,
+            deepseek_v3::words,
+        ],
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["gemma4", "granite-embed-multi-311m"],
+        passes: &[punctuation::newline_runs],
+        alphabet: Alphabet::CharactersWithMarkedSpaces,
+        whole_newlines: true,
+        bos: Bos::Always,
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["sarvam-moe"],
+        passes: &[punctuation::newline_runs],
+        alphabet: Alphabet::CharactersWithMarkedSpaces,
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["kimi-k2"],
+        passes: &[kimi_k2::words],
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["superbpe"],
+        passes: &[punctuation::number_runs, superbpe::digit_groups],
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["tiny_aya", "cohere2moe"],
+        passes: &[tiny_aya::digit_groups, gpt4o::words],
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["whitespace"],
+        passes: &[whitespace::words],
+        alphabet: Alphabet::Characters,
+        ..PLAIN
+    },
+    PreTokenizer {
+        names: &["youtu"],
+        passes: &[youtu::scripts, gpt4o::words_one_digit],
+        ignore_merges: true,
         ..PLAIN
     },
 ];

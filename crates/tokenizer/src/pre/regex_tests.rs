@@ -12,22 +12,27 @@ const CJK_AND_KANA: &str = r"[一-龥\x{3040}-\x{309F}\x{30A0}-\x{30FF}]+";
 const ASCII_PUNCTUATION_WORD: &str = r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"##;
 const CASED: &str = r"\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽ]+";
 
+fn o200k(numbers: &str, suffix: &str) -> String {
+    let (head, tail) = (r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}");
+    let before = r"[^\r\n\p{L}\p{N}]?";
+    format!(
+        r"{before}[{head}]*[{tail}]+{suffix}|{before}[{head}]+[{tail}]*{suffix}|{numbers}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+}
+
+fn deepseek_word() -> String {
+    format!(
+        r"{ASCII_PUNCTUATION_WORD}|[^\r\n\p{{L}}\p{{P}}\p{{S}}]?[\p{{L}}\p{{M}}]+| ?[\p{{P}}\p{{S}}]+"
+    )
+}
+
 /// The expressions for the first name of each row of the table, applied one after the other.
 fn expressions(name: &str) -> Vec<String> {
     let llama3 = |numbers: &str| {
         format!(r"(?:{CONTRACTIONS})|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{numbers}{LLAMA3_REST}")
     };
-    let o200k = |numbers: &str, suffix: &str| {
-        let (head, tail) = (r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}");
-        let before = r"[^\r\n\p{L}\p{N}]?";
-        format!(
-            r"{before}[{head}]*[{tail}]+{suffix}|{before}[{head}]+[{tail}]*{suffix}|{numbers}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-        )
-    };
     let strings = |list: &[&str]| list.iter().map(|&s| s.to_owned()).collect();
-    let deepseek_word = format!(
-        r"{ASCII_PUNCTUATION_WORD}|[^\r\n\p{{L}}\p{{P}}\p{{S}}]?[\p{{L}}\p{{M}}]+| ?[\p{{P}}\p{{S}}]+"
-    );
+    let deepseek_word = deepseek_word();
     match name {
         "default" => strings(&[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"]),
         "falcon" => strings(&[r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]"]),
@@ -91,6 +96,41 @@ fn expressions(name: &str) -> Vec<String> {
             r"[\p{P}!-/:-@\[-`{-~]",
             GPT2,
         ]),
+        other => more_expressions(other),
+    }
+}
+
+/// The expressions of names that [`expressions`] leaves to this list.
+fn more_expressions(name: &str) -> Vec<String> {
+    let strings = |list: &[&str]| list.iter().map(|&s| s.to_owned()).collect();
+    let deepseek_word = deepseek_word();
+    match name {
+        "afmoe" => vec![
+            r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))".into(),
+            "[一-鿿㐀-䶿\u{F900}-\u{FAFF}\u{3040}-ゟ゠-ヿ･-ﾟ⼀-\u{2FDF}เ-\u{E7F}\u{E80}-\u{EFF}ក-\u{17FF}က-႟ꩠ-ꩿꧠ-\u{A9FF}가-\u{D7AF}ᄀ-ᇿ]+"
+                .into(),
+            format!(r"{deepseek_word}[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"),
+        ],
+        "gemma4" | "sarvam-moe" => strings(&[r"[^\n]+|[\n]+"]),
+        "kimi-k2" => {
+            let head = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]";
+            let tail = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]";
+            let before = r"[^\r\n\p{L}\p{N}]?";
+            vec![format!(
+                r"[\p{{Han}}]+|{before}{head}*{tail}+(?:{CONTRACTIONS})?|{before}{head}+{tail}*(?:{CONTRACTIONS})?|\p{{N}}{{1,3}}{LLAMA3_REST}"
+            )]
+        }
+        "superbpe" => strings(&[r"\p{N}+", r"(?=(\d{3})+(?!\d))"]),
+        "tiny_aya" => vec![
+            // `\b` at the end, by what the engine of the field takes for a word.
+            r"\d{1,3}(?=(?:\d{3})*(?![\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼-¾]))".into(),
+            o200k(r"\p{N}{1,3}", &format!("(?:{CONTRACTIONS})?")),
+        ],
+        "whitespace" => strings(&[r"\S+"]),
+        "youtu" => vec![
+            "[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-\u{303F}\u{FE30}-\u{FE4F}]+|[ㄅ-ㄯ]+|[一-龥\u{3040}-ゟ゠-ヿ]+".into(),
+            o200k(r"\p{N}", &format!("(?:{CONTRACTIONS})?")),
+        ],
         other => panic!("`{other}` has no expression to check against"),
     }
 }
@@ -221,6 +261,17 @@ const ATOMS: &[&str] = &[
     "IMGIMG",
     "IMGIMGABZ",
     "IMGIMGABCDEZ",
+    "〇",
+    "⺀",
+    "々",
+    "ㄅ",
+    "ㆍ",
+    "ไ",
+    "ꩠ",
+    "—",
+    "123456",
+    "Ⓐ",
+    "Ⅷ",
     "Hello",
     " world",
     "DON'T",
@@ -272,4 +323,29 @@ fn names_are_known_once() {
     names.dedup();
     assert_eq!(names.len(), count);
     assert!(PreTokenizer::by_name("Llama-BPE").is_none());
+}
+
+#[test]
+fn splitters_equal_the_python_package() {
+    // See `tools/make_pre_golden.py`.
+    let data: serde_json::Value = serde_json::from_str(include_str!("splits.json")).unwrap();
+    let lengths = data["lengths"].as_object().unwrap();
+    for (name, lengths) in lengths {
+        let pre = PreTokenizer::by_name(name).unwrap();
+        let texts = data["texts"].as_array().unwrap();
+        for (text, lengths) in texts.iter().zip(lengths.as_array().unwrap()) {
+            let text = text.as_str().unwrap();
+            let found: Vec<usize> = split(pre, text).iter().map(|p| p.chars().count()).collect();
+            let expected: Vec<u64> = lengths
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|n| n.as_u64().unwrap())
+                .collect();
+            assert!(
+                found.iter().map(|&n| n as u64).eq(expected.iter().copied()),
+                "`{name}` cuts {text:?} into {found:?}, not {expected:?}"
+            );
+        }
+    }
 }

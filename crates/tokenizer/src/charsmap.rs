@@ -1,0 +1,107 @@
+//! The rules of `SentencePiece` that rewrite characters before anything else, in the form in which models carry them: 4 bytes with
+//! the size of a double array (a trie in which the children of a unit are found by XOR), the array, and the replacements, each
+//! ended by a zero byte.
+
+use crate::error::TokenizerError;
+
+/// A set of rules. Reading goes only where the data is, whatever the data says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Charsmap {
+    units: Vec<u32>,
+    replacements: Vec<u8>,
+}
+
+/// One unit of the double array.
+#[derive(Clone, Copy)]
+struct Unit(u32);
+
+impl Unit {
+    fn label(self) -> u32 {
+        self.0 & (1 << 31 | 0xFF)
+    }
+
+    /// Whether a text ends here; its value is then in the child with label 0.
+    fn has_value(self) -> bool {
+        self.0 >> 8 & 1 == 1
+    }
+
+    fn offset(self) -> usize {
+        ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
+    }
+
+    fn value(self) -> usize {
+        (self.0 & !(1 << 31)) as usize
+    }
+}
+
+impl Charsmap {
+    /// Reads the rules; no bytes are no rules.
+    pub(crate) fn new(bytes: &[u8]) -> Result<Self, TokenizerError> {
+        if bytes.is_empty() {
+            return Ok(Self::default());
+        }
+        let bad = |problem| TokenizerError::BadCharsmap { problem };
+        let (size, rest) = bytes
+            .split_first_chunk()
+            .ok_or_else(|| bad("it is shorter than its size field"))?;
+        let size = u32::from_le_bytes(*size) as usize;
+        let (array, replacements) = rest
+            .split_at_checked(size)
+            .ok_or_else(|| bad("the array is longer than the data"))?;
+        if !size.is_multiple_of(4) || size == 0 {
+            return Err(bad("the array is not made of whole units of four bytes"));
+        }
+        if !replacements.is_empty() && replacements.last() != Some(&0) {
+            return Err(bad("the last replacement does not end"));
+        }
+        let units = array
+            .chunks_exact(4)
+            .map(|unit| unit.try_into().map_or(0, u32::from_le_bytes));
+        Ok(Self {
+            units: units.collect(),
+            replacements: replacements.to_vec(),
+        })
+    }
+
+    fn unit(&self, index: usize) -> Option<Unit> {
+        self.units.get(index).copied().map(Unit)
+    }
+
+    /// The rule for the longest beginning of a text: its length in bytes, and what replaces it.
+    pub(crate) fn longest(&self, text: &str) -> Result<Option<(usize, &str)>, TokenizerError> {
+        let Some((length, value)) = self.find(text.as_bytes()) else {
+            return Ok(None);
+        };
+        let bad = |problem| TokenizerError::BadCharsmap { problem };
+        if !text.is_char_boundary(length) {
+            return Err(bad("a rule ends inside of a character"));
+        }
+        let replacement = self
+            .replacements
+            .get(value..)
+            .ok_or_else(|| bad("a rule points behind the replacements"))?;
+        let replacement = replacement.split(|&b| b == 0).next().unwrap_or_default();
+        let replacement =
+            std::str::from_utf8(replacement).map_err(|_| bad("a replacement is not UTF-8"))?;
+        Ok(Some((length, replacement)))
+    }
+
+    fn find(&self, text: &[u8]) -> Option<(usize, usize)> {
+        let mut best = None;
+        let mut node = self.unit(0)?.offset();
+        for (&byte, length) in text.iter().zip(1..) {
+            node ^= usize::from(byte);
+            let Some(unit) = self
+                .unit(node)
+                .filter(|u| byte != 0 && u.label() == u32::from(byte))
+            else {
+                break;
+            };
+            node ^= unit.offset();
+            if unit.has_value() {
+                best = self.unit(node).map(|unit| (length, unit.value())).or(best);
+            }
+        }
+        best
+    }
+}
