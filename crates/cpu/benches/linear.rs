@@ -33,15 +33,15 @@ const COLS: usize = 1536;
 const MATRIX_BYTES: usize = 192 << 20;
 
 /// The first `tokens` rows of quantized activations.
-fn first<'a>(kind: ActivationKind, row: &Q8Row<'a>, tokens: usize) -> Activations<'a> {
+fn first<'a>(row: &Q8Row<'a>, tokens: usize) -> Activations<'a> {
     let n = tokens * COLS;
     Activations::Q8 {
-        kind,
         parts: Q8Row {
             quants: &row.quants[..n],
-            scales: &row.scales[..n / kind.block_len()],
-            offsets: &row.offsets[..n / kind.offset_len()],
+            scales: &row.scales[..n / 32],
             sums: &row.sums[..n / 32],
+            offsets: &row.offsets[..n / 32],
+            halves: &row.halves[..n / 16],
         },
         tokens,
         cols: COLS,
@@ -177,9 +177,7 @@ fn main() {
 }
 
 fn line(set: Set, ty: ElementType, matrix: &[u8]) {
-    let (Some(kernel), Some(codec), Some(row_bytes)) =
-        (panel_fn(set, ty), ty.codec(), ty.row_bytes(COLS))
-    else {
+    let (Some(kernel), Some(row_bytes)) = (panel_fn(set, ty), ty.row_bytes(COLS)) else {
         return;
     };
     // Powers of two around those of real models: subnormal products would be slow.
@@ -193,12 +191,11 @@ fn line(set: Set, ty: ElementType, matrix: &[u8]) {
     } else {
         matrix
     };
-    let kind = codec.activation();
     let x: Vec<f32> = (0..512 * COLS)
         .map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 100.0)
         .collect();
-    let input = ActivationBuffer::new(kind, &x).expect("whole blocks");
-    let (ActivationRow::Q8Block32(input) | ActivationRow::Q8Block256(input)) = input.row() else {
+    let input = ActivationBuffer::new(ActivationKind::Q8, &x).expect("whole blocks");
+    let ActivationRow::Q8(input) = input.row() else {
         return;
     };
     let mut out = vec![0.0; 512 * MOST_ROWS];
@@ -210,7 +207,7 @@ fn line(set: Set, ty: ElementType, matrix: &[u8]) {
     });
     let mut line = format!("{set:?} {ty:?}:");
     for tokens in TOKENS {
-        let x = first(kind, &input, tokens);
+        let x = first(&input, tokens);
         // From memory up to 16 tokens, then from the second cache.
         let speed = if tokens <= 16 {
             fastest(

@@ -12,7 +12,7 @@ use puna_cpu::kernels::{
     simd::{LANES, Simd, simd_entries},
 };
 use puna_graph::ops::{RopeOrder, RopeScaling};
-use puna_quant::{ActivationKind, Q8RowMut};
+use puna_quant::Q8RowMut;
 use std::{hint::black_box, time::Instant};
 
 simd_entries! { mod exp_entries = exp_kernel(x: &[f32], out: &mut [f32]); }
@@ -135,19 +135,18 @@ fn bench(set: Set) {
             unsafe { rope(set)(order, black_box(&mut y), 128, &cos, &sin) };
         });
     }
-    for kind in [ActivationKind::Q8Block32, ActivationKind::Q8Block256] {
-        let (mut quants, mut sums) = (vec![0i8; N], vec![0.0; N / 32]);
-        let mut scales = vec![0.0; N / kind.block_len()];
-        let mut offsets = vec![0i32; N / kind.offset_len()];
-        report(set, &format!("quantize to {kind}"), bytes, || {
-            let mut to = Q8RowMut {
-                quants: &mut quants,
-                scales: &mut scales,
-                offsets: &mut offsets,
-                sums: &mut sums,
-            };
-            // SAFETY: see above.
-            unsafe { quantize(set)(kind, black_box(&x), &mut to) };
-        });
-    }
+    let (mut quants, mut halves) = (vec![0i8; N], vec![0i32; N / 16]);
+    let (mut scales, mut sums) = (vec![0.0; N / 32], vec![0.0; N / 32]);
+    let mut offsets = vec![0i32; N / 32];
+    report(set, "quantize", bytes, || {
+        let mut to = Q8RowMut {
+            quants: &mut quants,
+            scales: &mut scales,
+            sums: &mut sums,
+            offsets: &mut offsets,
+            halves: &mut halves,
+        };
+        // SAFETY: see above.
+        unsafe { quantize(set)(black_box(&x), &mut to) };
+    });
 }

@@ -1,4 +1,4 @@
-//! Activations in the forms that dot products take: plain f32, or 8-bit integers in blocks of 32 or 256.
+//! Activations in the forms that dot products take: plain f32, or 8-bit integers in blocks of 32.
 
 use std::fmt;
 
@@ -10,63 +10,44 @@ use crate::QuantError;
 pub enum ActivationKind {
     /// Plain f32, not quantized: for the dense types.
     F32,
-    /// 8-bit in blocks of 32: for the types with blocks of 32.
-    Q8Block32,
-    /// 8-bit in blocks of 256: for the types with super-blocks of 256.
-    Q8Block256,
-}
-
-impl ActivationKind {
-    /// Values per block: 1, 32 or 256.
-    pub const fn block_len(self) -> usize {
-        match self {
-            Self::F32 => 1,
-            Self::Q8Block32 => 32,
-            Self::Q8Block256 => 256,
-        }
-    }
-
-    /// Values per element of [`Q8Row::offsets`].
-    pub const fn offset_len(self) -> usize {
-        match self {
-            Self::Q8Block256 => 16,
-            _ => 32,
-        }
-    }
+    /// 8-bit in blocks of 32, see [`Q8Row`]: for all quantized types.
+    Q8,
 }
 
 impl fmt::Display for ActivationKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::F32 => "f32",
-            Self::Q8Block32 => "8-bit blocks of 32",
-            Self::Q8Block256 => "8-bit blocks of 256",
+            Self::Q8 => "8-bit blocks",
         })
     }
 }
 
-/// Activations quantized in blocks of `b` = 32 or 256 values: value `c` is about `quants[c] * scales[c / b]`. For `n` values:
+/// Activations quantized in blocks of 32: value `c` is about `quants[c] * scales[c / 32]`. Super-blocks of weights are no reason for larger
+/// ones: where one value in 256 is large, as it is behind gated activations, the others would keep only few of their bits.
 #[derive(Debug, Clone, Copy)]
 pub struct Q8Row<'a> {
     /// `[n]`, each in -127..=127.
     pub quants: &'a [i8],
-    /// `[n / b]`; NaN for a block that held a value of no use: an infinity, a NaN, or one of 2^100 or more.
+    /// `[n / 32]`; NaN for a block that held a value of no use: an infinity, a NaN, or one of 2^100 or more.
     pub scales: &'a [f32],
-    /// What dot products begin with when 128 was added to every weight to make it unsigned: -128 times the sum of the quants, for
-    /// each block of 32 `[n / 32]`, or for each 16 quants `[n / 16]` where blocks are of 256.
-    pub offsets: &'a [i32],
-    /// `[n / 32]`, what minima of weights are multiplied with: the sum of 32 quants, times their scale (rounded once) where blocks
-    /// are of 32.
+    /// `[n / 32]`, scale times sum of the quants, rounded once: what minima of weights are multiplied with.
     pub sums: &'a [f32],
+    /// `[n / 32]`, what dot products begin with when 128 was added to every weight to make it unsigned: -128 times the sum of the quants.
+    pub offsets: &'a [i32],
+    /// `[n / 16]`, the same of each half of a block.
+    pub halves: &'a [i32],
 }
 
 impl Q8Row<'_> {
     /// Panics unless all parts are those of `n` values.
-    pub fn check(&self, kind: ActivationKind, n: usize) {
+    pub fn check(&self, n: usize) {
+        assert!(n.is_multiple_of(32), "whole blocks");
         assert_eq!(self.quants.len(), n, "quants");
-        assert_eq!(self.scales.len(), n / kind.block_len(), "scales");
-        assert_eq!(self.offsets.len(), n / kind.offset_len(), "offsets");
+        assert_eq!(self.scales.len(), n / 32, "scales");
         assert_eq!(self.sums.len(), n / 32, "sums");
+        assert_eq!(self.offsets.len(), n / 32, "offsets");
+        assert_eq!(self.halves.len(), n / 16, "halves");
     }
 }
 
@@ -77,10 +58,25 @@ pub struct Q8RowMut<'a> {
     pub quants: &'a mut [i8],
     /// See [`Q8Row::scales`].
     pub scales: &'a mut [f32],
-    /// See [`Q8Row::offsets`].
-    pub offsets: &'a mut [i32],
     /// See [`Q8Row::sums`].
     pub sums: &'a mut [f32],
+    /// See [`Q8Row::offsets`].
+    pub offsets: &'a mut [i32],
+    /// See [`Q8Row::halves`].
+    pub halves: &'a mut [i32],
+}
+
+impl Q8RowMut<'_> {
+    /// To be read.
+    pub fn as_row(&self) -> Q8Row<'_> {
+        Q8Row {
+            quants: self.quants,
+            scales: self.scales,
+            sums: self.sums,
+            offsets: self.offsets,
+            halves: self.halves,
+        }
+    }
 }
 
 /// One row of activations, as [`Codec::dot`](crate::Codec::dot) takes it.
@@ -90,9 +86,7 @@ pub enum ActivationRow<'a> {
     /// `[cols]`, plain.
     F32(&'a [f32]),
     /// Blocks of 32.
-    Q8Block32(Q8Row<'a>),
-    /// Blocks of 256.
-    Q8Block256(Q8Row<'a>),
+    Q8(Q8Row<'a>),
 }
 
 impl ActivationRow<'_> {
@@ -100,8 +94,7 @@ impl ActivationRow<'_> {
     pub const fn kind(&self) -> ActivationKind {
         match self {
             Self::F32(_) => ActivationKind::F32,
-            Self::Q8Block32(_) => ActivationKind::Q8Block32,
-            Self::Q8Block256(_) => ActivationKind::Q8Block256,
+            Self::Q8(_) => ActivationKind::Q8,
         }
     }
 }
@@ -122,18 +115,18 @@ pub const LARGEST_BLOCK: f32 = (1u128 << 100) as f32;
 /// of [`LARGEST_BLOCK`] or more gets scale NaN (so that the error shows in every result it enters), one below [`SMALLEST_BLOCK`]
 /// gets 0; both with all quants 0.
 #[inline(always)]
-fn quantize_block<const N: usize>(x: &[f32; N], quants: &mut [i8; N]) -> f32 {
+fn quantize_block(x: &[f32; 32], quants: &mut [i8; 32]) -> f32 {
     // The bits of magnitudes order as integers, with infinity and NaN on top; an integer maximum vectorizes.
     let top = x
         .iter()
         .fold(0, |top, v| i32::max(top, v.abs().to_bits() as i32));
     if top >= LARGEST_BLOCK.to_bits() as i32 {
-        *quants = [0; N];
+        *quants = [0; 32];
         return f32::NAN;
     }
     let amax = f32::from_bits(top as u32);
     if amax < SMALLEST_BLOCK {
-        *quants = [0; N];
+        *quants = [0; 32];
         return 0.0;
     }
     let inverse = 127.0 / amax;
@@ -144,129 +137,99 @@ fn quantize_block<const N: usize>(x: &[f32; N], quants: &mut [i8; N]) -> f32 {
     amax / 127.0
 }
 
-/// The exact sum of up to 258 quants.
+/// Quantizes `x` in blocks of 32; see [`Q8Row`] for the outputs and their lengths, which must fit exactly.
 #[inline(always)]
-fn sum_i16(quants: &[i8]) -> i16 {
-    quants.iter().map(|&q| i16::from(q)).sum()
-}
-
-/// Quantizes `x` in blocks of 32 or 256; see [`Q8Row`] for the outputs and their lengths, which must fit exactly.
-#[inline(always)]
-pub fn quantize_q8(
-    kind: ActivationKind,
-    x: &[f32],
-    to: &mut Q8RowMut<'_>,
-) -> Result<(), QuantError> {
-    let n = x.len() / kind.block_len();
-    let expect = |what, found: usize, expected: usize| {
-        if found == expected {
-            return Ok(());
+pub fn quantize_q8(x: &[f32], to: &mut Q8RowMut<'_>) -> Result<(), QuantError> {
+    let n = x.len() / 32;
+    for (what, found, expected) in [
+        ("input", x.len(), n * 32),
+        ("quants", to.quants.len(), n * 32),
+        ("scales", to.scales.len(), n),
+        ("sums", to.sums.len(), n),
+        ("offsets", to.offsets.len(), n),
+        ("halves", to.halves.len(), n * 2),
+    ] {
+        if found != expected {
+            return Err(QuantError::ActivationLength {
+                what,
+                found,
+                expected,
+            });
         }
-        Err(QuantError::ActivationLength {
-            kind,
-            what,
-            found,
-            expected,
-        })
-    };
-    expect("input", x.len(), n * kind.block_len())?;
-    expect("quants", to.quants.len(), x.len())?;
-    expect("scales", to.scales.len(), n)?;
-    expect("offsets", to.offsets.len(), x.len() / kind.offset_len())?;
-    expect("sums", to.sums.len(), x.len() / 32)?;
-    match kind {
-        ActivationKind::F32 => {}
-        ActivationKind::Q8Block32 => quantize_block32(x, to),
-        ActivationKind::Q8Block256 => quantize_block256(x, to),
+    }
+    let blocks = x.as_chunks::<32>().0.iter();
+    let blocks = blocks.zip(to.quants.as_chunks_mut::<32>().0);
+    let scales = to.scales.iter_mut().zip(to.sums.iter_mut());
+    let halves = to.halves.as_chunks_mut::<2>().0;
+    let offsets = to.offsets.iter_mut().zip(halves);
+    for ((x, q), ((scale, sum), (offset, halves))) in blocks.zip(scales.zip(offsets)) {
+        *scale = quantize_block(x, q);
+        let [low, high] =
+            [&q[..16], &q[16..]].map(|q| q.iter().map(|&q| i32::from(q)).sum::<i32>());
+        let total = low + high;
+        *sum = *scale * (total as f32);
+        *offset = -128 * total;
+        *halves = [-128 * low, -128 * high];
     }
     Ok(())
 }
 
-#[inline(always)]
-fn quantize_block32(x: &[f32], to: &mut Q8RowMut<'_>) {
-    let blocks = x.as_chunks::<32>().0.iter();
-    let blocks = blocks.zip(to.quants.as_chunks_mut::<32>().0);
-    let others = to
-        .scales
-        .iter_mut()
-        .zip(to.offsets.iter_mut().zip(to.sums.iter_mut()));
-    for ((x, q), (scale, (offset, sum))) in blocks.zip(others) {
-        *scale = quantize_block(x, q);
-        let total = i32::from(sum_i16(q));
-        *offset = -128 * total;
-        *sum = *scale * (total as f32);
-    }
-}
-
-#[inline(always)]
-fn quantize_block256(x: &[f32], to: &mut Q8RowMut<'_>) {
-    let blocks = x.as_chunks::<256>().0.iter();
-    let blocks = blocks.zip(to.quants.as_chunks_mut::<256>().0);
-    for ((x, q), scale) in blocks.zip(to.scales.iter_mut()) {
-        *scale = quantize_block(x, q);
-    }
-    let offsets = to.offsets.as_chunks_mut::<2>().0.iter_mut();
-    let halves = to.quants.as_chunks::<32>().0.iter();
-    for ((sum, offsets), q) in to.sums.iter_mut().zip(offsets).zip(halves) {
-        let [low, high] = [&q[..16], &q[16..]].map(|q| i32::from(sum_i16(q)));
-        *offsets = [-128 * low, -128 * high];
-        *sum = (low + high) as f32;
-    }
-}
-
 /// A row of activations in memory of its own, in the form that a type wants. For places where one row is enough; a
-/// backend keeps whole batches in its own arena and uses the functions above.
+/// backend keeps whole batches in its own arena and uses the function above.
 #[derive(Debug, Clone)]
 pub struct ActivationBuffer {
     kind: ActivationKind,
     plain: Vec<f32>,
     quants: Vec<i8>,
     scales: Vec<f32>,
-    offsets: Vec<i32>,
     sums: Vec<f32>,
+    offsets: Vec<i32>,
+    halves: Vec<i32>,
 }
 
 impl ActivationBuffer {
-    /// Copies or quantizes `x`; its length must be a multiple of the kind's block length.
+    /// Copies or quantizes `x`; its length must be a multiple of 32 for the latter.
     pub fn new(kind: ActivationKind, x: &[f32]) -> Result<Self, QuantError> {
+        let n = match kind {
+            ActivationKind::F32 => 0,
+            ActivationKind::Q8 => x.len(),
+        };
         let mut this = Self {
             kind,
             plain: Vec::new(),
-            quants: Vec::new(),
-            scales: Vec::new(),
-            offsets: Vec::new(),
-            sums: Vec::new(),
+            quants: vec![0; n],
+            scales: vec![0.0; n / 32],
+            sums: vec![0.0; n / 32],
+            offsets: vec![0; n / 32],
+            halves: vec![0; n / 16],
         };
-        if kind == ActivationKind::F32 {
-            this.plain = x.to_vec();
-            return Ok(this);
+        match kind {
+            ActivationKind::F32 => this.plain = x.to_vec(),
+            ActivationKind::Q8 => {
+                let mut to = Q8RowMut {
+                    quants: &mut this.quants,
+                    scales: &mut this.scales,
+                    sums: &mut this.sums,
+                    offsets: &mut this.offsets,
+                    halves: &mut this.halves,
+                };
+                quantize_q8(x, &mut to)?;
+            }
         }
-        this.quants = vec![0; x.len()];
-        this.scales = vec![0.0; x.len() / kind.block_len()];
-        this.offsets = vec![0; x.len() / kind.offset_len()];
-        this.sums = vec![0.0; x.len() / 32];
-        let mut to = Q8RowMut {
-            quants: &mut this.quants,
-            scales: &mut this.scales,
-            offsets: &mut this.offsets,
-            sums: &mut this.sums,
-        };
-        quantize_q8(kind, x, &mut to)?;
         Ok(this)
     }
 
     /// The row, for a dot product.
     pub fn row(&self) -> ActivationRow<'_> {
-        let row = Q8Row {
-            quants: &self.quants,
-            scales: &self.scales,
-            offsets: &self.offsets,
-            sums: &self.sums,
-        };
         match self.kind {
             ActivationKind::F32 => ActivationRow::F32(&self.plain),
-            ActivationKind::Q8Block32 => ActivationRow::Q8Block32(row),
-            ActivationKind::Q8Block256 => ActivationRow::Q8Block256(row),
+            ActivationKind::Q8 => ActivationRow::Q8(Q8Row {
+                quants: &self.quants,
+                scales: &self.scales,
+                sums: &self.sums,
+                offsets: &self.offsets,
+                halves: &self.halves,
+            }),
         }
     }
 }

@@ -106,33 +106,20 @@ fn pair<'a, const B: usize>(
     row: &'a [u8],
     x: ActivationRow<'a>,
 ) -> Result<Pair<'a, B>, QuantError> {
-    let ActivationRow::Q8Block256(x) = x else {
-        return Err(wrong_activation(
-            element_type,
-            ActivationKind::Q8Block256,
-            &x,
-        ));
+    let ActivationRow::Q8(x) = x else {
+        return Err(wrong_activation(element_type, ActivationKind::Q8, &x));
     };
     let rows = blocks::<B>(element_type, row)?;
     let n = rows.len();
     expect(element_type, "activation quants", x.quants.len(), n * 256)?;
-    expect(element_type, "activation scales", x.scales.len(), n)?;
+    expect(element_type, "activation scales", x.scales.len(), n * 8)?;
     expect(element_type, "activation sums", x.sums.len(), n * 8)?;
     Ok((rows, x.quants.as_chunks().0, x))
 }
 
-/// The sub-block that comes `k`th in sums. Those of 32 ascend; those of 16 come as the packed halves of super-blocks yield them: first the
-/// even ones of a half, then the odd ones.
-pub const fn sub_block_at(sub_blocks: usize, k: usize) -> usize {
-    if sub_blocks == 16 {
-        k / 8 * 8 + k % 4 * 2 + k % 8 / 4
-    } else {
-        k
-    }
-}
-
-/// Per super-block, ascending: `acc = fma(part, x_scale, acc)`, where `part` begins at 0 and takes
-/// `part = fma(scale * sub_scale, dot, part)` from each sub-block in the order of [`sub_block_at`].
+/// Sub-blocks of 32 weights are added, ascending, as blocks of 32 are: `acc = fma((scale * sub_scale) * x_scale, dot, acc)`. Two of 16 come
+/// together first: `part = (scale * sub_scale) * dot` of the one, `part = fma(scale * sub_scale, dot, part)` of the other, then
+/// `acc = fma(part, x_scale, acc)`.
 #[inline(always)]
 pub(crate) fn dot_symmetric<const B: usize, const S: usize>(
     element_type: ElementType,
@@ -141,25 +128,28 @@ pub(crate) fn dot_symmetric<const B: usize, const S: usize>(
     unpack: impl Fn(&[u8; B]) -> Symmetric<S>,
 ) -> Result<f32, QuantError> {
     let (rows, quants, x) = pair(element_type, row, x)?;
-    let len = 256 / S;
     let mut acc = 0.0f32;
-    for ((block, quants), x_scale) in rows.iter().zip(quants).zip(x.scales) {
+    let scales = x.scales.as_chunks::<8>().0;
+    for ((block, quants), x_scales) in rows.iter().zip(quants).zip(scales) {
         let block = unpack(block);
-        let mut part = 0.0f32;
-        for k in 0..S {
-            let j = sub_block_at(S, k);
-            let columns = j * len..(j + 1) * len;
-            let scale = block.scale * f32::from(block.sub_scales[j]);
-            let dot = integer_dot(&block.weights[columns.clone()], &quants[columns]);
-            part = scale.mul_add(dot, part);
+        let weights = block.weights.as_chunks::<32>().0;
+        let parts = weights.iter().zip(quants.as_chunks::<32>().0);
+        for (j, ((w, q), x_scale)) in parts.zip(x_scales).enumerate() {
+            let scale = |j: usize| block.scale * f32::from(block.sub_scales[j]);
+            if S == 8 {
+                acc = (scale(j) * x_scale).mul_add(integer_dot(w, q), acc);
+                continue;
+            }
+            let part = scale(2 * j) * integer_dot(&w[..16], &q[..16]);
+            let part = scale(2 * j + 1).mul_add(integer_dot(&w[16..], &q[16..]), part);
+            acc = part.mul_add(*x_scale, acc);
         }
-        acc = part.mul_add(*x_scale, acc);
     }
     Ok(acc)
 }
 
-/// As [`dot_symmetric`], each sub-block adding `part = fma(-(min_scale * sub_min), sum, part)` after its dot product, where `sum` is that of
-/// its quants.
+/// As [`dot_symmetric`], with minima: a sub-block of 32 then adds `acc = fma(-(min_scale * sub_min), x_sum, acc)`; two of 16 add
+/// `part = fma(-(min_scale * sub_min), sum, part)` each, where `sum` is that of its quants.
 #[inline(always)]
 pub(crate) fn dot_affine<const B: usize, const S: usize>(
     element_type: ElementType,
@@ -168,22 +158,28 @@ pub(crate) fn dot_affine<const B: usize, const S: usize>(
     unpack: impl Fn(&[u8; B]) -> Affine<S>,
 ) -> Result<f32, QuantError> {
     let (rows, quants, x) = pair(element_type, row, x)?;
-    let len = 256 / S;
     let mut acc = 0.0f32;
-    for ((block, quants), x_scale) in rows.iter().zip(quants).zip(x.scales) {
+    let scales = x.scales.as_chunks::<8>().0.iter();
+    let scales = scales.zip(x.sums.as_chunks::<8>().0);
+    for ((block, quants), (x_scales, x_sums)) in rows.iter().zip(quants).zip(scales) {
         let block = unpack(block);
-        let mut part = 0.0f32;
-        for k in 0..S {
-            let j = sub_block_at(S, k);
-            let quants = &quants[j * len..(j + 1) * len];
-            let scale = block.scale * f32::from(block.sub_scales[j]);
-            let minimum = block.min_scale * f32::from(block.sub_mins[j]);
-            let dot = integer_dot(&block.weights[j * len..(j + 1) * len], quants);
-            let sum: i32 = quants.iter().map(|&q| i32::from(q)).sum();
-            part = scale.mul_add(dot, part);
-            part = (-minimum).mul_add(sum as f32, part);
+        let weights = block.weights.as_chunks::<32>().0;
+        let parts = weights.iter().zip(quants.as_chunks::<32>().0);
+        for (j, ((w, q), (x_scale, x_sum))) in parts.zip(x_scales.iter().zip(x_sums)).enumerate() {
+            let scale = |j: usize| block.scale * f32::from(block.sub_scales[j]);
+            let minimum = |j: usize| -(block.min_scale * f32::from(block.sub_mins[j]));
+            if S == 8 {
+                acc = (scale(j) * x_scale).mul_add(integer_dot(w, q), acc);
+                acc = minimum(j).mul_add(*x_sum, acc);
+                continue;
+            }
+            let (low, high) = (&q[..16], &q[16..]);
+            let part = scale(2 * j) * integer_dot(&w[..16], low);
+            let part = scale(2 * j + 1).mul_add(integer_dot(&w[16..], high), part);
+            let part = minimum(2 * j).mul_add(integer_dot(&[1; 16], low), part);
+            let part = minimum(2 * j + 1).mul_add(integer_dot(&[1; 16], high), part);
+            acc = part.mul_add(*x_scale, acc);
         }
-        acc = part.mul_add(*x_scale, acc);
     }
     Ok(acc)
 }

@@ -109,12 +109,8 @@ fn pair<'a, const B: usize>(
     row: &'a [u8],
     x: ActivationRow<'a>,
 ) -> Result<Pair<'a, B>, QuantError> {
-    let ActivationRow::Q8Block32(x) = x else {
-        return Err(wrong_activation(
-            element_type,
-            ActivationKind::Q8Block32,
-            &x,
-        ));
+    let ActivationRow::Q8(x) = x else {
+        return Err(wrong_activation(element_type, ActivationKind::Q8, &x));
     };
     let rows = blocks::<B>(element_type, row)?;
     let n = rows.len();

@@ -41,10 +41,8 @@ pub enum QuantError {
         expected: usize,
     },
     /// An output buffer of an activation quantizer has the wrong length.
-    #[error("activations as {kind}: {what} has {found} entries, expected {expected}")]
+    #[error("activations in 8-bit blocks: {what} has {found} entries, expected {expected}")]
     ActivationLength {
-        /// Kind of activation block.
-        kind: ActivationKind,
         /// Which buffer.
         what: &'static str,
         /// Its length.

@@ -21,7 +21,6 @@ pub use activation::{
     ActivationBuffer, ActivationKind, ActivationRow, LARGEST_BLOCK, Q8Row, Q8RowMut,
     SMALLEST_BLOCK, quantize_q8,
 };
-pub use block256::sub_block_at;
 pub use check::{ScaleField, ScaleKind, first_non_finite};
 pub use codec::{Codec, CodecVisitor, dequantize, dot, quantize};
 pub use element_type::ElementType;

@@ -65,36 +65,30 @@ fn same(a: &[f32], b: &[f32]) -> bool {
 /// The row of a buffer that was quantized.
 fn row(buffer: &ActivationBuffer) -> Q8Row<'_> {
     match buffer.row() {
-        ActivationRow::Q8Block32(row) | ActivationRow::Q8Block256(row) => row,
+        ActivationRow::Q8(row) => row,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn quants_scales_and_sums_are_those_of_the_definition() {
-    for (kind, n, part) in [
-        (ActivationKind::Q8Block32, 32, 32),
-        (ActivationKind::Q8Block256, 256, 16),
-    ] {
-        for (i, x) in rows().iter().enumerate() {
-            let buffer = ActivationBuffer::new(kind, x).unwrap();
-            let row = row(&buffer);
-            let (quants, scales) = by_definition(x, n);
-            let sums = |n| -> Vec<i32> {
-                quants
-                    .chunks(n)
-                    .map(|q| q.iter().map(|&q| i32::from(q)).sum())
-                    .collect()
-            };
-            let offsets: Vec<i32> = sums(part).iter().map(|s| -128 * s).collect();
-            let factors = scales.iter().map(|&d| if n == 32 { d } else { 1.0 });
-            let factors = factors.flat_map(|d| vec![d; n / 32]);
-            let products: Vec<f32> = factors.zip(sums(32)).map(|(d, s)| d * s as f32).collect();
-            assert_eq!(row.quants, quants, "row {i}");
-            assert!(same(row.scales, &scales), "row {i}: {:?}", row.scales);
-            assert_eq!(row.offsets, offsets, "row {i}");
-            assert!(same(row.sums, &products), "row {i}");
-        }
+    for (i, x) in rows().iter().enumerate() {
+        let buffer = ActivationBuffer::new(ActivationKind::Q8, x).unwrap();
+        let row = row(&buffer);
+        let (quants, scales) = by_definition(x, 32);
+        let sums = |n| -> Vec<i32> {
+            quants
+                .chunks(n)
+                .map(|q| q.iter().map(|&q| i32::from(q)).sum())
+                .collect()
+        };
+        let offsets = |n| -> Vec<i32> { sums(n).iter().map(|s| -128 * s).collect() };
+        let products = scales.iter().zip(sums(32)).map(|(d, s)| d * s as f32);
+        assert_eq!(row.quants, quants, "row {i}");
+        assert!(same(row.scales, &scales), "row {i}: {:?}", row.scales);
+        assert_eq!(row.offsets, offsets(32), "row {i}");
+        assert_eq!(row.halves, offsets(16), "row {i}");
+        assert!(same(row.sums, &products.collect::<Vec<_>>()), "row {i}");
     }
 }
 
@@ -102,7 +96,7 @@ fn quants_scales_and_sums_are_those_of_the_definition() {
 fn a_block_that_is_no_number_does_not_touch_its_neighbours() {
     let mut x = vec![1.0f32; 96];
     x[40] = f32::INFINITY;
-    let buffer = ActivationBuffer::new(ActivationKind::Q8Block32, &x).unwrap();
+    let buffer = ActivationBuffer::new(ActivationKind::Q8, &x).unwrap();
     let row = row(&buffer);
     assert_eq!((row.scales[0], row.scales[2]), (1.0 / 127.0, 1.0 / 127.0));
     assert!(row.scales[1].is_nan() && row.sums[1].is_nan());
@@ -113,26 +107,22 @@ fn a_block_that_is_no_number_does_not_touch_its_neighbours() {
 #[test]
 fn buffers_of_the_wrong_length_are_errors() {
     let x = [1.0f32; 512];
-    let (small, large) = (ActivationKind::Q8Block32, ActivationKind::Q8Block256);
-    for (kind, cols, quants, scales, offsets, sums, expected) in [
-        (small, 33, 32, 1, 1, 1, "input"),
-        (small, 64, 63, 2, 2, 2, "quants"),
-        (small, 64, 64, 1, 2, 2, "scales"),
-        (small, 64, 64, 2, 3, 2, "offsets"),
-        (small, 64, 64, 2, 2, 1, "sums"),
-        (large, 255, 0, 0, 0, 0, "input"),
-        (large, 256, 255, 1, 16, 8, "quants"),
-        (large, 256, 256, 2, 16, 8, "scales"),
-        (large, 256, 256, 1, 15, 8, "offsets"),
-        (large, 256, 256, 1, 16, 16, "sums"),
+    for (cols, quants, scales, sums, offsets, halves, expected) in [
+        (33, 32, 1, 1, 1, 2, "input"),
+        (64, 63, 2, 2, 2, 4, "quants"),
+        (64, 64, 1, 2, 2, 4, "scales"),
+        (64, 64, 2, 1, 2, 4, "sums"),
+        (64, 64, 2, 2, 3, 4, "offsets"),
+        (64, 64, 2, 2, 2, 2, "halves"),
     ] {
         let mut to = Q8RowMut {
             quants: &mut vec![0; quants],
             scales: &mut vec![0.0; scales],
-            offsets: &mut vec![0; offsets],
             sums: &mut vec![0.0; sums],
+            offsets: &mut vec![0; offsets],
+            halves: &mut vec![0; halves],
         };
-        match quantize_q8(kind, &x[..cols], &mut to) {
+        match quantize_q8(&x[..cols], &mut to) {
             Err(QuantError::ActivationLength { what, .. }) => assert_eq!(what, expected),
             other => panic!("{other:?}"),
         }

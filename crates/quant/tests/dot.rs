@@ -100,8 +100,7 @@ fn dot_by_the_rule(codec: &dyn Codec, row: &[u8], x: &[f32]) -> f32 {
     let n = t.block_len();
     let buffer = ActivationBuffer::new(codec.activation(), x).unwrap();
     let (quants, scales) = match buffer.row() {
-        ActivationRow::Q8Block32(x) => (x.quants, x.scales),
-        ActivationRow::Q8Block256(x) => (x.quants, x.scales),
+        ActivationRow::Q8(x) => (x.quants, x.scales),
         _ => return dense_dot_by_the_rule(&decode(codec, row), x),
     };
     let mut acc = 0.0f32;
@@ -115,36 +114,63 @@ fn dot_by_the_rule(codec: &dyn Codec, row: &[u8], x: &[f32]) -> f32 {
                 .sum()
         };
         let [d, m] = scales_of(codec, block);
+        // Sub-block scales are inside of the integers here: their products with the scale are exact.
         let scaled = decode(codec, &with_scales(codec, block, [1.0, 0.0]));
-        if n == 32 {
-            acc = (d * scales[b]).mul_add(sum_with(&scaled, 0) as f32, acc);
-            if matches!(t, ElementType::Q4_1 | ElementType::Q5_1) {
-                let sum = sum_with(&[1.0; 32], 0);
-                acc = m.mul_add(scales[b] * sum as f32, acc);
-            }
-            continue;
-        }
-        // With scales 0 and -1, a weight decodes to its minimum. Sub-block scales are inside of the integers here: all products are exact.
+        // With scales 0 and -1, a weight decodes to its minimum.
         let minima = decode(codec, &with_scales(codec, block, [0.0, -1.0]));
-        let sub = match t {
-            ElementType::Q2_K | ElementType::Q3_K | ElementType::Q6_K => 16,
-            _ => 32,
-        };
-        let mut part = 0.0f32;
-        let order: Vec<usize> = if sub == 16 {
-            vec![0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15]
-        } else {
-            (0..8).collect()
-        };
-        for at in order.into_iter().map(|j| j * sub) {
-            part = d.mul_add(sum_with(&scaled[at..at + sub], at) as f32, part);
-            if matches!(t, ElementType::Q2_K | ElementType::Q4_K | ElementType::Q5_K) {
-                part = (-m).mul_add(sum_with(&minima[at..at + sub], at) as f32, part);
+        let sixteens = matches!(t, ElementType::Q2_K | ElementType::Q3_K | ElementType::Q6_K);
+        for at in (0..n).step_by(32) {
+            let scale = scales[(b * n + at) / 32];
+            let sum_of = |w: &[f32], at: usize, n: usize| sum_with(&w[at..at + n], at) as f32;
+            if sixteens {
+                let mut part = d * sum_of(&scaled, at, 16);
+                part = d.mul_add(sum_of(&scaled, at + 16, 16), part);
+                if t == ElementType::Q2_K {
+                    part = (-m).mul_add(sum_of(&minima, at, 16), part);
+                    part = (-m).mul_add(sum_of(&minima, at + 16, 16), part);
+                }
+                acc = part.mul_add(scale, acc);
+                continue;
+            }
+            // The scale of the sub-block has to be told from its integers, since its product with the activations' scale is rounded.
+            let unit = if n == 32 {
+                1.0
+            } else {
+                sub_scale(codec, block, at / 32)
+            };
+            let dot = if unit == 0.0 {
+                0.0
+            } else {
+                sum_of(&scaled, at, 32) / unit
+            };
+            acc = (d * unit * scale).mul_add(dot, acc);
+            let sum = sum_with(&[1.0; 32], at) as f32;
+            match t {
+                ElementType::Q4_1 | ElementType::Q5_1 => acc = m.mul_add(scale * sum, acc),
+                ElementType::Q4_K | ElementType::Q5_K => {
+                    acc = (-m * minima[at]).mul_add(scale * sum, acc);
+                }
+                _ => {}
             }
         }
-        acc = part.mul_add(scales[b], acc);
     }
     acc
+}
+
+/// The scale of sub-block `j` of 32 weights, from the layouts.
+fn sub_scale(codec: &dyn Codec, block: &[u8], j: usize) -> f32 {
+    match codec.element_type() {
+        ElementType::Q4_K | ElementType::Q5_K if j < 4 => f32::from(block[4 + j] & 63),
+        ElementType::Q4_K | ElementType::Q5_K => {
+            f32::from((block[8 + j] & 15) | (block[j] >> 6 << 4))
+        }
+        ElementType::IQ4_XS => {
+            let low = block[4 + j / 2] >> (4 * (j % 2)) & 15;
+            let high = u16::from_le_bytes([block[2], block[3]]) >> (2 * j) & 3;
+            f32::from(low) + f32::from(high) * 16.0 - 32.0
+        }
+        _ => 1.0,
+    }
 }
 
 fn dense_dot_by_the_rule(w: &[f32], x: &[f32]) -> f32 {
@@ -243,10 +269,11 @@ fn blocks_are_added_in_ascending_order_with_one_rounding_each() {
         let x = Q8Row {
             quants: &quants,
             scales: &x_scales,
-            offsets: &[-128; 3],
             sums: &x_scales,
+            offsets: &[-128; 3],
+            halves: &[0; 6],
         };
-        dot(ElementType::Q8_0, &row, ActivationRow::Q8Block32(x)).unwrap()
+        dot(ElementType::Q8_0, &row, ActivationRow::Q8(x)).unwrap()
     };
     let big = 2f32.powi(24);
     assert_eq!(case([1.0, 1.0, big]), big + 2.0); // 1 + 1 first, then exactly added
@@ -292,21 +319,23 @@ fn hand_made_blocks_give_hand_made_products() {
     let x32 = Q8Row {
         quants: &quants[..32],
         scales: &[0.25],
-        offsets: &[7 * -128],
         sums: &[1.75],
+        offsets: &[7 * -128],
+        halves: &[10 * -128, 3 * 128],
     };
-    let product = dot(ElementType::Q4_0, &q4_0, ActivationRow::Q8Block32(x32)).unwrap();
+    let product = dot(ElementType::Q4_0, &q4_0, ActivationRow::Q8(x32)).unwrap();
     assert_eq!(product, 0.5 * 0.25 * (-8.0 * 10.0 + 7.0 * -3.0));
 
     let mut sums = [0.0; 8];
-    (sums[0], sums[7]) = (7.0, -127.0);
+    (sums[0], sums[7]) = (7.0 * 0.25, -127.0 * 0.25);
     let x256 = Q8Row {
         quants: &quants,
-        scales: &[0.25],
-        offsets: &[0; 16],
+        scales: &[0.25; 8],
         sums: &sums,
+        offsets: &[0; 8],
+        halves: &[0; 16],
     };
-    let product = dot(ElementType::Q4_K, &q4_k, ActivationRow::Q8Block256(x256)).unwrap();
+    let product = dot(ElementType::Q4_K, &q4_k, ActivationRow::Q8(x256)).unwrap();
     let isum = 3 * 15 * 10 + 63 * 9 * -127;
     let imin = 5 * 7 + 62 * -127;
     assert_eq!(product, 0.5 * isum as f32 - imin as f32);
@@ -363,7 +392,7 @@ fn wrong_lengths_and_wrong_activations_are_errors() {
             );
         }
         let other_kind = match codec.activation() {
-            ActivationKind::F32 => ActivationKind::Q8Block32,
+            ActivationKind::F32 => ActivationKind::Q8,
             _ => ActivationKind::F32,
         };
         let other = ActivationBuffer::new(other_kind, &x).unwrap();
@@ -409,17 +438,12 @@ fn random_bytes_of_every_type_and_length_never_panic() {
             first_non_finite(t, &row);
             for i in 0..2 {
                 let x = match codec.activation() {
-                    ActivationKind::Q8Block32 => ActivationRow::Q8Block32(Q8Row {
+                    ActivationKind::Q8 => ActivationRow::Q8(Q8Row {
                         quants: &quants[i],
                         scales: &[f32::MAX; 32],
+                        sums: &[f32::INFINITY; 32],
                         offsets: &[i32::MIN; 32],
-                        sums: &[f32::INFINITY; 32],
-                    }),
-                    ActivationKind::Q8Block256 => ActivationRow::Q8Block256(Q8Row {
-                        quants: &quants[i],
-                        scales: &[f32::MAX; 4],
-                        offsets: &[i32::MIN; 64],
-                        sums: &[f32::INFINITY; 32],
+                        halves: &[i32::MIN; 64],
                     }),
                     _ => ActivationRow::F32(&[f32::MAX; 1024]),
                 };

@@ -12,20 +12,20 @@ use super::{
     entry::entry,
     simd::{LANES, Simd, simd_entries},
 };
-use puna_quant::{ActivationKind, LARGEST_BLOCK, Q8Row, Q8RowMut, SMALLEST_BLOCK};
+use puna_quant::{LARGEST_BLOCK, Q8RowMut, SMALLEST_BLOCK};
 
 /// Quantizes `x` in blocks, see [`puna_quant::Q8Row`]. Panics when lengths do not fit.
 ///
 /// # Safety
 /// The CPU has the features of the [`Set`].
-pub type QuantizeFn = unsafe fn(kind: ActivationKind, x: &[f32], to: &mut Q8RowMut<'_>);
+pub type QuantizeFn = unsafe fn(x: &[f32], to: &mut Q8RowMut<'_>);
 
 /// The quantizer of a set.
 pub fn quantize(set: Set) -> QuantizeFn {
     entry!(set, entries)
 }
 
-simd_entries! { mod entries = kernel(kind: ActivationKind, x: &[f32], to: &mut Q8RowMut<'_>); }
+simd_entries! { mod entries = kernel(x: &[f32], to: &mut Q8RowMut<'_>); }
 
 /// What a block is divided by, and the factor for its values.
 #[derive(Clone, Copy)]
@@ -80,82 +80,33 @@ fn quantize_lanes<S: Simd>(s: S, x: &[f32; LANES], inverse: S::F, quants: &mut [
 }
 
 #[inline(always)]
-fn kernel<S: Simd>(s: S, kind: ActivationKind, x: &[f32], to: &mut Q8RowMut<'_>) {
-    assert!(x.len().is_multiple_of(kind.block_len()), "whole blocks");
-    let row = Q8Row {
-        quants: to.quants,
-        scales: to.scales,
-        offsets: to.offsets,
-        sums: to.sums,
-    };
-    row.check(kind, x.len());
-    match kind {
-        ActivationKind::Q8Block32 => blocks32(s, x, to),
-        ActivationKind::Q8Block256 => blocks256(s, x, to),
-        _ => panic!("{kind} is no quantized form"),
-    }
-}
-
-#[inline(always)]
-fn blocks32<S: Simd>(s: S, x: &[f32], to: &mut Q8RowMut<'_>) {
+fn kernel<S: Simd>(s: S, x: &[f32], to: &mut Q8RowMut<'_>) {
+    to.as_row().check(x.len());
     let values = x.as_chunks::<32>().0.iter();
     let values = values.zip(to.quants.as_chunks_mut::<32>().0);
-    let outputs = to
-        .scales
-        .iter_mut()
-        .zip(to.offsets.iter_mut().zip(to.sums.iter_mut()));
-    for ((x, quants), (scale, (offset, sum))) in values.zip(outputs) {
+    let scales = to.scales.iter_mut().zip(to.sums.iter_mut());
+    let halves = to.halves.as_chunks_mut::<2>().0;
+    let offsets = to.offsets.iter_mut().zip(halves);
+    for ((x, quants), ((scale, sum), (offset, halves))) in values.zip(scales.zip(offsets)) {
         let (x, _) = x.as_chunks::<LANES>();
         let top = s.max(magnitudes(s, &x[0]), magnitudes(s, &x[1]));
         let block = Scale::new(s.max_lane(top));
-        let total = if block.is_void() {
-            quants.fill(0);
-            0.0
-        } else {
-            let inverse = s.splat(block.inverse);
-            let (low, high) = quants.split_at_mut(LANES);
-            let low = quantize_lanes(s, &x[0], inverse, low);
-            let high = quantize_lanes(s, &x[1], inverse, high);
-            s.sum(s.add(low, high)) // exact: small integers
-        };
-        *scale = block.scale;
-        *offset = -128 * total as i32;
-        *sum = block.scale * total;
-    }
-}
-
-#[inline(always)]
-fn blocks256<S: Simd>(s: S, x: &[f32], to: &mut Q8RowMut<'_>) {
-    let values = x.as_chunks::<256>().0.iter();
-    let values = values.zip(to.quants.as_chunks_mut::<256>().0);
-    let offsets = to.offsets.as_chunks_mut::<16>().0.iter_mut();
-    let others = offsets.zip(to.sums.as_chunks_mut::<8>().0);
-    for (((x, quants), scale), (offsets, sums)) in values.zip(to.scales.iter_mut()).zip(others) {
-        let (x, _) = x.as_chunks::<LANES>();
-        let mut tops = [s.splat(0.0); 2];
-        for pair in x.as_chunks::<2>().0 {
-            tops[0] = s.max(tops[0], magnitudes(s, &pair[0]));
-            tops[1] = s.max(tops[1], magnitudes(s, &pair[1]));
-        }
-        let block = Scale::new(s.max_lane(s.max(tops[0], tops[1])));
         *scale = block.scale;
         if block.is_void() {
             quants.fill(0);
-            offsets.fill(0);
-            sums.fill(0.0);
+            *sum = block.scale * 0.0;
+            *offset = 0;
+            *halves = [0; 2];
             continue;
         }
         let inverse = s.splat(block.inverse);
-        let quants = quants.as_chunks_mut::<32>().0.iter_mut();
-        let offsets = offsets.as_chunks_mut::<2>().0.iter_mut();
-        let outputs = quants.zip(offsets.zip(sums));
-        for (x, (quants, (offsets, sum))) in x.as_chunks::<2>().0.iter().zip(outputs) {
-            let (low, high) = quants.split_at_mut(LANES);
-            let low = s.sum(quantize_lanes(s, &x[0], inverse, low));
-            let high = s.sum(quantize_lanes(s, &x[1], inverse, high));
-            *offsets = [-128 * low as i32, -128 * high as i32];
-            *sum = low + high;
-        }
+        let (low, high) = quants.split_at_mut(LANES);
+        // Sums are exact: small integers.
+        let low = s.sum(quantize_lanes(s, &x[0], inverse, low));
+        let high = s.sum(quantize_lanes(s, &x[1], inverse, high));
+        *sum = block.scale * (low + high);
+        *offset = -128 * (low + high) as i32;
+        *halves = [-128 * low as i32, -128 * high as i32];
     }
 }
 
@@ -163,7 +114,7 @@ fn blocks256<S: Simd>(s: S, x: &[f32], to: &mut Q8RowMut<'_>) {
 mod tests {
     use super::*;
     use crate::kernels::entry::{assert_same, numbers, other_sets};
-    use puna_quant::{ActivationBuffer, ActivationRow};
+    use puna_quant::{ActivationBuffer, ActivationKind, ActivationRow};
 
     /// Ordinary blocks, and every kind of block that is treated specially, at every place inside a block.
     fn inputs(block: usize) -> Vec<f32> {
@@ -203,33 +154,31 @@ mod tests {
 
     #[test]
     fn blocks_equal_the_specification_in_every_set() {
-        for kind in [ActivationKind::Q8Block32, ActivationKind::Q8Block256] {
-            let x = inputs(kind.block_len());
-            for blocks in [0, 1, 2, 40] {
-                let x = &x[..blocks * kind.block_len()];
-                let buffer = ActivationBuffer::new(kind, x).unwrap();
-                let (ActivationRow::Q8Block32(expected) | ActivationRow::Q8Block256(expected)) =
-                    buffer.row()
-                else {
-                    panic!("{kind}");
+        let x = inputs(32);
+        for blocks in [0, 1, 2, 40] {
+            let x = &x[..blocks * 32];
+            let buffer = ActivationBuffer::new(ActivationKind::Q8, x).unwrap();
+            let ActivationRow::Q8(expected) = buffer.row() else {
+                panic!("not quantized");
+            };
+            for set in all_sets() {
+                let (mut quants, mut scales) = (vec![2i8; x.len()], vec![2.0; blocks]);
+                let (mut sums, mut offsets) = (vec![2.0; blocks], vec![2; blocks]);
+                let mut halves = vec![2; 2 * blocks];
+                let mut to = Q8RowMut {
+                    quants: &mut quants,
+                    scales: &mut scales,
+                    sums: &mut sums,
+                    offsets: &mut offsets,
+                    halves: &mut halves,
                 };
-                for set in all_sets() {
-                    let (mut quants, mut scales) = (vec![2i8; x.len()], vec![2.0; blocks]);
-                    let mut offsets = vec![2; x.len() / kind.offset_len()];
-                    let mut sums = vec![2.0; x.len() / 32];
-                    let mut to = Q8RowMut {
-                        quants: &mut quants,
-                        scales: &mut scales,
-                        offsets: &mut offsets,
-                        sums: &mut sums,
-                    };
-                    // SAFETY: only sets that the CPU has are tried.
-                    unsafe { quantize(set)(kind, x, &mut to) };
-                    assert_eq!(quants, expected.quants, "{set:?}");
-                    assert_eq!(offsets, expected.offsets, "{set:?}");
-                    assert_same(&scales, expected.scales, "scales");
-                    assert_same(&sums, expected.sums, "sums");
-                }
+                // SAFETY: only sets that the CPU has are tried.
+                unsafe { quantize(set)(x, &mut to) };
+                assert_eq!(quants, expected.quants, "{set:?}");
+                assert_eq!(offsets, expected.offsets, "{set:?}");
+                assert_eq!(halves, expected.halves, "{set:?}");
+                assert_same(&scales, expected.scales, "scales");
+                assert_same(&sums, expected.sums, "sums");
             }
         }
     }

@@ -14,7 +14,7 @@ use super::{
     rope::{RopeFn, rope},
 };
 use puna_graph::{Weight, ops};
-use puna_quant::{ActivationKind, Codec, ElementType, Q8RowMut};
+use puna_quant::{Codec, ElementType, Q8RowMut};
 
 /// See the file's text.
 #[derive(Clone, Copy, Debug)]
@@ -141,10 +141,10 @@ impl Kernels {
         unsafe { (self.rope)(order, out, head_dim, cos, sin) }
     }
 
-    /// Quantizes whole blocks of 32 or 256.
-    pub(crate) fn quantize_q8(&self, kind: ActivationKind, x: &[f32], to: &mut Q8RowMut<'_>) {
+    /// Quantizes whole blocks.
+    pub(crate) fn quantize_q8(&self, x: &[f32], to: &mut Q8RowMut<'_>) {
         // SAFETY: see above.
-        unsafe { (self.quantize)(kind, x, to) }
+        unsafe { (self.quantize)(x, to) }
     }
 
     /// Writes keys and values of one position into a page.

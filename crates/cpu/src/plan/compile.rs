@@ -375,11 +375,11 @@ impl Compiler<'_> {
             b
         };
         let packed = Packed::Q8 {
-            kind,
             quants: buffer(Buffer::of::<i8>(rows, n)),
-            scales: buffer(Buffer::of::<f32>(rows, n / kind.block_len())),
-            offsets: buffer(Buffer::of::<i32>(rows, n / kind.offset_len())),
+            scales: buffer(Buffer::of::<f32>(rows, n / 32)),
             sums: buffer(Buffer::of::<f32>(rows, n / 32)),
+            offsets: buffer(Buffer::of::<i32>(rows, n / 32)),
+            halves: buffer(Buffer::of::<i32>(rows, n / 16)),
         };
         self.push_row_op(RowOp::Quantize { x, out: packed });
         self.packed.insert((value, kind), packed);

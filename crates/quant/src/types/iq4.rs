@@ -75,7 +75,7 @@ impl Codec for IQ4_NL {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block32
+        ActivationKind::Q8
     }
 
     #[inline(always)]
@@ -99,7 +99,7 @@ impl Codec for IQ4_XS {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block256
+        ActivationKind::Q8
     }
 
     #[inline(always)]

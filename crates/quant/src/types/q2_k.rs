@@ -41,7 +41,7 @@ impl Codec for Q2_K {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block256
+        ActivationKind::Q8
     }
 
     #[inline(always)]

@@ -44,7 +44,7 @@ impl Codec for Q4_0 {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block32
+        ActivationKind::Q8
     }
 
     #[inline(always)]

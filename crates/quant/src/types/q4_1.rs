@@ -46,7 +46,7 @@ impl Codec for Q4_1 {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block32
+        ActivationKind::Q8
     }
 
     #[inline(always)]

@@ -66,7 +66,7 @@ impl Codec for Q4_K {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block256
+        ActivationKind::Q8
     }
 
     #[inline(always)]

@@ -49,7 +49,7 @@ impl Codec for Q5_1 {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block32
+        ActivationKind::Q8
     }
 
     #[inline(always)]

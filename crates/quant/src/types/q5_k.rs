@@ -46,7 +46,7 @@ impl Codec for Q5_K {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block256
+        ActivationKind::Q8
     }
 
     #[inline(always)]

@@ -29,7 +29,7 @@ impl Codec for Q8_1 {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block32
+        ActivationKind::Q8
     }
 
     #[inline(always)]

@@ -29,7 +29,7 @@ impl Codec for Q8_K {
     }
 
     fn activation(&self) -> ActivationKind {
-        ActivationKind::Q8Block256
+        ActivationKind::Q8
     }
 
     #[inline(always)]

@@ -1,26 +1,19 @@
 //! The frame of the types with blocks of 32 weights.
 
 use super::ahead::Ahead;
+use super::dots::{Part, WeightBytes, X, add_block, dots, lower};
 use super::frame::{
-    ASKING_TOKENS, DIRECT_TOKENS, Quads, Segment, Segments, Strip, Tile, Tokens, each, each_panel,
-    each_token, groups, leave, match_group, most_tokens, resume,
+    ASKING_TOKENS, DIRECT_TOKENS, Quads, Segment, Segments, Strip, Tile, each, each_panel, groups,
+    leave, match_group, most_tokens, resume,
 };
 use super::isa::{Isa, Rows};
-use super::types::raise;
 use super::{Activations, MOST_ROWS, PANEL_ROWS, Panel};
-use puna_quant::ActivationKind;
 use std::marker::PhantomData;
 
 /// How a type's blocks become unsigned bytes and scales.
-pub(super) trait Block32 {
+pub(super) trait Block32: WeightBytes {
     /// Bytes of a block.
     const BYTES: usize;
-    /// Largest weight byte.
-    const MAX: u32;
-    /// What was added to weights to make them unsigned.
-    const BIAS: i32;
-    /// Whether weight bytes are signed where the instruction set takes them so.
-    const SIGNED: bool = false;
     /// Whether blocks have minima.
     const MIN: bool = false;
     /// A block's words in registers.
@@ -47,107 +40,6 @@ impl<I: Isa, W: Block32> Quads<I> for InBlock<'_, I, W> {
     }
 }
 
-/// Activations, checked; the parts are those of [`puna_quant::Q8Row`].
-#[derive(Clone, Copy)]
-struct X {
-    quants: *const i8,
-    scales: *const f32,
-    offsets: *const i32,
-    sums: *const f32,
-    cols: usize,
-    blocks: usize,
-}
-
-impl X {
-    /// At block `block` of token `token`.
-    #[inline(always)]
-    fn at(self, token: usize, block: usize) -> Self {
-        let b = token * self.blocks + block;
-        Self {
-            quants: self.quants.wrapping_add(token * self.cols + block * 32),
-            scales: self.scales.wrapping_add(b),
-            offsets: self.offsets.wrapping_add(b),
-            sums: self.sums.wrapping_add(b),
-            ..self
-        }
-    }
-}
-
-/// What a scale is multiplied with where weights are shifted up.
-const fn unraise<I: Isa, W: Block32>() -> f32 {
-    1.0 / (1 << raise::<I>(W::BIAS)) as f32
-}
-
-/// One block of all lanes' rows of `P` panels times `T` tokens.
-///
-/// # Safety
-/// `x` is at a block and `T` tokens follow.
-#[inline(always)]
-unsafe fn block<I: Isa, W: Block32, const P: usize, const T: usize>(
-    isa: I,
-    quads: [impl Quads<I>; P],
-    scales: [(I::F, I::F); P],
-    x: X,
-    acc: &mut [[I::F; T]; P],
-) {
-    let q = Tokens::new(x.quants, x.cols);
-    let depth = I::depth(W::MAX, W::SIGNED);
-    let mut total = [[isa.zero(); T]; P];
-    // SAFETY: the caller's promise.
-    unsafe {
-        if W::BIAS != 0 || (W::SIGNED && I::WIDE) {
-            let shift = if I::WIDE {
-                0
-            } else {
-                7 - W::BIAS.trailing_zeros()
-            };
-            each_token!(T, |t| {
-                let offset = isa.splat_at(x.offsets.wrapping_add(t * x.blocks), shift);
-                each_panel!(P, |p| {
-                    total[p][t] = offset;
-                });
-            });
-        }
-        let mut dots = total;
-        each_panel!(P, |p| {
-            each_token!(T, |t| {
-                dots[p][t] = isa.begin(total[p][t]);
-            });
-        });
-        each!([0 1 2 3 4 5 6 7] |i| {
-            if i > 0 && i.is_multiple_of(depth) {
-                each_panel!(P, |p| {
-                    each_token!(T, |t| {
-                        total[p][t] = isa.end(total[p][t], dots[p][t]);
-                        dots[p][t] = isa.begin(total[p][t]);
-                    });
-                });
-            }
-            let mut w = [isa.zero(); P];
-            each_panel!(P, |p| {
-                w[p] = quads[p].quad(isa, i);
-            });
-            each_token!(T, |t| {
-                each_panel!(P, |p| {
-                    dots[p][t] = isa.dot(W::SIGNED, dots[p][t], w[p], q.at(t, 4 * i));
-                });
-            });
-        });
-        each_panel!(P, |p| {
-            let (d, m) = scales[p];
-            each_token!(T, |t| {
-                let b = t * x.blocks;
-                let sum = isa.float(isa.end(total[p][t], dots[p][t]));
-                let scale = isa.scale_f(d, *x.scales.wrapping_add(b));
-                acc[p][t] = isa.fma(scale, sum, acc[p][t]);
-                if W::MIN {
-                    acc[p][t] = isa.fma_x(m, *x.sums.wrapping_add(b), acc[p][t]);
-                }
-            });
-        });
-    }
-}
-
 /// Turns up to eight blocks of all lanes' rows.
 ///
 /// # Safety
@@ -167,7 +59,7 @@ unsafe fn fill<I: Isa, W: Block32>(
             tile.set_quad(isa, b * 8 + i, W::quad(isa, &raw, i));
         });
         let (d, m) = W::scales(isa, &raw);
-        tile.set_scales(isa, b, (isa.scale_f(d, unraise::<I, W>()), m), W::MIN);
+        tile.set_scales(isa, b, (isa.scale_f(d, lower::<I, W>()), m), W::MIN);
         ahead.step(isa);
     }
 }
@@ -200,7 +92,10 @@ unsafe fn multiply<I: Isa, W: Block32, const P: usize, const T: usize>(
                 quads[p] = tiles[p].quads(b * 8);
                 scales[p] = tiles[p].scales(isa, b, W::MIN);
             });
-            block::<I, W, P, T>(isa, quads, scales, x.at(0, b), &mut acc);
+            let x = x.at(0, b);
+            let mut sums = acc;
+            dots::<I, W, P, T>(isa, &quads, Part::Whole, x, &mut sums);
+            add_block(isa, &sums, &scales, W::MIN, x, &mut acc);
         }
         each_panel!(P, |p| {
             leave(isa, &acc[p], out[p]);
@@ -232,13 +127,11 @@ impl<I: Isa, W: Block32, const P: usize> Strip for Lanes<I, W, P> {
             for b in 0..self.blocks {
                 let raw = W::load(isa, self.rows[0].skip(b * W::BYTES));
                 let (d, m) = W::scales(isa, &raw);
-                block::<I, W, 1, T>(
-                    isa,
-                    [InBlock::<I, W>(&raw)],
-                    [(isa.scale_f(d, unraise::<I, W>()), m)],
-                    self.x.at(0, self.first + b),
-                    &mut acc,
-                );
+                let x = self.x.at(0, self.first + b);
+                let mut sums = acc;
+                dots::<I, W, 1, T>(isa, &[InBlock::<I, W>(&raw)], Part::Whole, x, &mut sums);
+                let scales = [(isa.scale_f(d, lower::<I, W>()), m)];
+                add_block(isa, &sums, &scales, W::MIN, x, &mut acc);
                 ahead.step(isa);
             }
             leave(isa, &acc[0], out[0]);
@@ -296,17 +189,17 @@ pub(super) unsafe fn panel<I: Isa, W: Block32>(
     x: &Activations<'_>,
     out: &mut [f32],
 ) {
-    let (x, tokens) = checked::<W>(panel, x, out);
+    let (x, tokens) = X::checked(panel, (32, W::BYTES), x, out);
     let out = out.as_mut_ptr();
     if I::WIDE && panel.rows == MOST_ROWS && tokens > DIRECT_TOKENS {
-        let segment = Segment::whole(panel, x.blocks);
+        let segment = Segment::whole(panel, x.blocks());
         let (rows, ahead) = segment.lanes(0, MOST_ROWS, W::BYTES);
         let lanes = Lanes {
             isa,
             types: PhantomData::<W>,
             rows: [rows, rows.skip(PANEL_ROWS * rows.stride)],
             first: 0,
-            blocks: x.blocks,
+            blocks: x.blocks(),
             x,
             out: [out, out.wrapping_add(tokens * PANEL_ROWS)],
         };
@@ -315,7 +208,7 @@ pub(super) unsafe fn panel<I: Isa, W: Block32>(
         return;
     }
     for (p, panel) in panel.halves().into_iter().flatten().enumerate() {
-        let mut segments = Segments::new(panel, x.blocks, W::BYTES);
+        let mut segments = Segments::new(panel, x.blocks(), W::BYTES);
         while let Some(segment) = segments.next() {
             for strip in (0..PANEL_ROWS).step_by(I::LANES) {
                 let (rows, ahead) = segment.lanes(strip, I::LANES, W::BYTES);
@@ -333,33 +226,4 @@ pub(super) unsafe fn panel<I: Isa, W: Block32>(
             }
         }
     }
-}
-
-/// Checks shapes once, so that the rest need not.
-fn checked<W: Block32>(panel: &Panel<'_>, x: &Activations<'_>, out: &[f32]) -> (X, usize) {
-    let &Activations::Q8 {
-        kind: ActivationKind::Q8Block32,
-        parts,
-        tokens,
-        cols,
-    } = x
-    else {
-        panic!("weights with blocks of 32 take activations with blocks of 32");
-    };
-    let blocks = cols / 32;
-    panel.check(cols, 32, W::BYTES);
-    parts.check(ActivationKind::Q8Block32, tokens * cols);
-    assert!(
-        out.len() >= panel.rows.div_ceil(PANEL_ROWS) * tokens * PANEL_ROWS,
-        "out"
-    );
-    let x = X {
-        quants: parts.quants.as_ptr(),
-        scales: parts.scales.as_ptr(),
-        offsets: parts.offsets.as_ptr(),
-        sums: parts.sums.as_ptr(),
-        cols,
-        blocks,
-    };
-    (x, tokens)
 }

@@ -206,27 +206,6 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Quants of a group of tokens.
-#[derive(Clone, Copy)]
-pub(super) struct Tokens {
-    first: *const i8,
-    stride: usize,
-}
-
-impl Tokens {
-    /// Tokens from `first` on, `stride` bytes apart.
-    #[inline(always)]
-    pub(super) fn new(first: *const i8, stride: usize) -> Self {
-        Self { first, stride }
-    }
-
-    /// Quant `i` of token `t`.
-    #[inline(always)]
-    pub(super) fn at(self, t: usize, i: usize) -> *const i8 {
-        self.first.wrapping_add(t * self.stride + i)
-    }
-}
-
 /// Where a kernel gets turned weights from: registers or a tile.
 pub(super) trait Quads<I: Isa> {
     /// Weights `4 i` to `4 i + 3`.

@@ -63,8 +63,6 @@ pub(super) trait Isa: Copy {
     fn shl_by(self, a: Self::V, bits: Self::V) -> Self::V;
     /// `a - b` by bytes, wrapping.
     fn sub8(self, a: Self::V, b: Self::V) -> Self::V;
-    /// `a + b` by words, wrapping.
-    fn add32(self, a: Self::V, b: Self::V) -> Self::V;
     /// `a - b` by words, wrapping.
     fn sub32(self, a: Self::V, b: Self::V) -> Self::V;
     /// Byte `i` is `table[index & 15]` of byte `i` of `index`, which is below 16.

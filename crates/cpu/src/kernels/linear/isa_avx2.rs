@@ -113,11 +113,6 @@ impl Isa for Avx2 {
         unsafe { _mm256_sub_epi8(a, b) }
     }
     #[inline(always)]
-    fn add32(self, a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: see above.
-        unsafe { _mm256_add_epi32(a, b) }
-    }
-    #[inline(always)]
     fn sub32(self, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: see above.
         unsafe { _mm256_sub_epi32(a, b) }

@@ -127,11 +127,6 @@ impl Isa for Avx512 {
         unsafe { _mm512_sub_epi8(a, b) }
     }
     #[inline(always)]
-    fn add32(self, a: __m512i, b: __m512i) -> __m512i {
-        // SAFETY: see above.
-        unsafe { _mm512_add_epi32(a, b) }
-    }
-    #[inline(always)]
     fn sub32(self, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_sub_epi32(a, b) }

@@ -14,7 +14,7 @@
 )]
 
 use super::Set;
-use puna_quant::{ActivationKind, ElementType, Q8Row, types as spec};
+use puna_quant::{ElementType, Q8Row, types as spec};
 
 mod scalar;
 
@@ -24,6 +24,8 @@ mod ahead;
 mod block256;
 #[cfg(target_arch = "x86_64")]
 mod block32;
+#[cfg(target_arch = "x86_64")]
+mod dots;
 #[cfg(target_arch = "x86_64")]
 mod entry;
 #[cfg(target_arch = "x86_64")]
@@ -71,8 +73,6 @@ pub enum Activations<'a> {
     },
     /// Eight-bit integers in blocks.
     Q8 {
-        /// Blocks of 32 or 256.
-        kind: ActivationKind,
         /// The parts of all rows, one row after another.
         parts: Q8Row<'a>,
         /// Rows.

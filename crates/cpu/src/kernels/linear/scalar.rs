@@ -1,7 +1,7 @@
 //! Panels by the specification itself: one dot product of `puna_quant` after another.
 
 use super::{Activations, PANEL_ROWS, Panel};
-use puna_quant::{ActivationKind, ActivationRow, Codec, Q8Row, types};
+use puna_quant::{ActivationRow, Codec, Q8Row, types};
 
 /// A codec that needs no value.
 pub(super) trait Spec: Codec {
@@ -27,22 +27,15 @@ impl<'a> Activations<'a> {
     fn row(&self, t: usize) -> ActivationRow<'a> {
         match *self {
             Self::F32 { x, cols, .. } => ActivationRow::F32(&x[t * cols..][..cols]),
-            Self::Q8 {
-                kind, parts, cols, ..
-            } => {
-                let (blocks, offsets, sums) =
-                    (cols / kind.block_len(), cols / kind.offset_len(), cols / 32);
-                let row = Q8Row {
+            Self::Q8 { parts, cols, .. } => {
+                let n = cols / 32;
+                ActivationRow::Q8(Q8Row {
                     quants: &parts.quants[t * cols..][..cols],
-                    scales: &parts.scales[t * blocks..][..blocks],
-                    offsets: &parts.offsets[t * offsets..][..offsets],
-                    sums: &parts.sums[t * sums..][..sums],
-                };
-                if kind == ActivationKind::Q8Block256 {
-                    ActivationRow::Q8Block256(row)
-                } else {
-                    ActivationRow::Q8Block32(row)
-                }
+                    scales: &parts.scales[t * n..][..n],
+                    sums: &parts.sums[t * n..][..n],
+                    offsets: &parts.offsets[t * n..][..n],
+                    halves: &parts.halves[t * 2 * n..][..2 * n],
+                })
             }
         }
     }

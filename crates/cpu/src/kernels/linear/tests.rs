@@ -114,27 +114,27 @@ impl<T> Drop for Guarded<T> {
 
 /// Quantized activations.
 struct Input {
-    kind: ActivationKind,
     cols: usize,
     quants: Guarded<i8>,
     scales: Guarded<f32>,
-    offsets: Guarded<i32>,
     sums: Guarded<f32>,
+    offsets: Guarded<i32>,
+    halves: Guarded<i32>,
 }
 
 impl Input {
-    fn new(kind: ActivationKind, x: &[f32], cols: usize) -> Self {
-        let buffer = ActivationBuffer::new(kind, x).unwrap();
-        let (ActivationRow::Q8Block32(row) | ActivationRow::Q8Block256(row)) = buffer.row() else {
-            panic!("{kind}");
+    fn new(x: &[f32], cols: usize) -> Self {
+        let buffer = ActivationBuffer::new(ActivationKind::Q8, x).unwrap();
+        let ActivationRow::Q8(row) = buffer.row() else {
+            panic!("not quantized");
         };
         Self {
-            kind,
             cols,
             quants: Guarded::new(row.quants),
             scales: Guarded::new(row.scales),
-            offsets: Guarded::new(row.offsets),
             sums: Guarded::new(row.sums),
+            offsets: Guarded::new(row.offsets),
+            halves: Guarded::new(row.halves),
         }
     }
 
@@ -145,12 +145,12 @@ impl Input {
         }
         let n = tokens * self.cols;
         Activations::Q8 {
-            kind: self.kind,
             parts: Q8Row {
                 quants: tail(&self.quants, n),
-                scales: tail(&self.scales, n / self.kind.block_len()),
-                offsets: tail(&self.offsets, n / self.kind.offset_len()),
+                scales: tail(&self.scales, n / 32),
                 sums: tail(&self.sums, n / 32),
+                offsets: tail(&self.offsets, n / 32),
+                halves: tail(&self.halves, n / 16),
             },
             tokens,
             cols: self.cols,
@@ -224,8 +224,7 @@ fn at(row: usize, token: usize, tokens: usize) -> usize {
 /// All sets, token counts and row counts for one type and shape.
 fn check(ty: ElementType, cols: usize, wild: bool) {
     let mut noise = Noise(0x9e37_79b9 + cols as u64);
-    let codec = ty.codec().unwrap();
-    let x = Input::new(codec.activation(), &activations(&mut noise, cols), cols);
+    let x = Input::new(&activations(&mut noise, cols), cols);
     let bytes = weights(&mut noise, ty, cols, wild);
     let row_bytes = ty.row_bytes(cols).unwrap();
     // SAFETY: any CPU runs this set.
@@ -312,7 +311,7 @@ fn types_without_integer_kernels_have_none() {
 #[test]
 #[should_panic(expected = "bytes of a row")]
 fn a_row_of_another_type_is_refused() {
-    let x = Input::new(ActivationKind::Q8Block32, &[1.0; 64], 64);
+    let x = Input::new(&[1.0; 64], 64);
     let panel = Panel {
         bytes: &[0; 40],
         row_bytes: 40,

@@ -11,7 +11,6 @@ pub(crate) use rows::{RowCodec, RowOp, RowsStep};
 use super::arena::{Arena, Buffer};
 use crate::{cache::CpuCache, kernels::Kernels, memory::Block};
 use puna_graph::{Batch, Graph, Rows};
-use puna_quant::ActivationKind;
 
 /// One parallel region.
 #[derive(Debug)]
@@ -29,11 +28,11 @@ pub(crate) enum Packed {
     F32(usize),
     /// The parts of a [`puna_quant::Q8Row`].
     Q8 {
-        kind: ActivationKind,
         quants: usize,
         scales: usize,
-        offsets: usize,
         sums: usize,
+        offsets: usize,
+        halves: usize,
     },
 }
 
@@ -45,10 +44,10 @@ impl Packed {
             Self::Q8 {
                 quants,
                 scales,
-                offsets,
                 sums,
-                ..
-            } => vec![quants, scales, offsets, sums],
+                offsets,
+                halves,
+            } => vec![quants, scales, sums, offsets, halves],
         }
     }
 }

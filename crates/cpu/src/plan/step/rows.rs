@@ -194,11 +194,11 @@ impl RowOp {
 
 fn quantize(run: &RunState<'_>, x: &[f32], out: Packed, row: usize) {
     let Packed::Q8 {
-        kind,
         quants,
         scales,
-        offsets,
         sums,
+        offsets,
+        halves,
     } = out
     else {
         return;
@@ -208,11 +208,12 @@ fn quantize(run: &RunState<'_>, x: &[f32], out: Packed, row: usize) {
         Q8RowMut {
             quants: write(run, quants, row),
             scales: write(run, scales, row),
-            offsets: write(run, offsets, row),
             sums: write(run, sums, row),
+            offsets: write(run, offsets, row),
+            halves: write(run, halves, row),
         }
     };
-    run.kernels.quantize_q8(kind, x, &mut to);
+    run.kernels.quantize_q8(x, &mut to);
 }
 
 /// Rows of a packed value as a panel kernel reads them.
@@ -241,20 +242,20 @@ pub(super) unsafe fn activations<'a>(
             cols,
         },
         Packed::Q8 {
-            kind,
             quants,
             scales,
-            offsets,
             sums,
+            offsets,
+            halves,
         } => Activations::Q8 {
-            kind,
             // SAFETY: see above.
             parts: unsafe {
                 Q8Row {
                     quants: all(run, quants, &rows),
                     scales: all(run, scales, &rows),
-                    offsets: all(run, offsets, &rows),
                     sums: all(run, sums, &rows),
+                    offsets: all(run, offsets, &rows),
+                    halves: all(run, halves, &rows),
                 }
             },
             tokens,

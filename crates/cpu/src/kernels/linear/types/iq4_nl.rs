@@ -1,17 +1,20 @@
 //! `IQ4_NL`.
 
 use super::super::block32::Block32;
+use super::super::dots::WeightBytes;
 use super::super::isa::{Isa, Rows};
 use super::{levels, nibbles, word};
 use puna_quant::types::iq4::LEVELS;
 
 pub(in super::super) struct Iq4Nl;
 
+impl WeightBytes for Iq4Nl {
+    const MAX: u32 = 255;
+    const SIGNED: bool = true;
+}
+
 impl Block32 for Iq4Nl {
     const BYTES: usize = 18;
-    const MAX: u32 = 255;
-    const BIAS: i32 = 0;
-    const SIGNED: bool = true;
     type Raw<I: Isa> = (I::V, [I::V; 4]);
 
     #[inline(always)]

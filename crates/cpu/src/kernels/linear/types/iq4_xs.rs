@@ -1,6 +1,7 @@
 //! `IQ4_XS`.
 
 use super::super::block256::{Block256, Header};
+use super::super::dots::WeightBytes;
 use super::super::isa::{Isa, Rows};
 use super::{levels, nibbles};
 use puna_quant::types::iq4::LEVELS;
@@ -28,13 +29,15 @@ fn scales<I: Isa>(isa: I, d: I::V, low: I::V, word: i8) -> I::V {
     isa.sub8(six, isa.splat(0x2020_2020))
 }
 
+impl WeightBytes for Iq4Xs {
+    const MAX: u32 = 255;
+    const SIGNED: bool = true;
+}
+
 impl Block256 for Iq4Xs {
     const BYTES: usize = 136;
     const SUB: usize = 32;
     const UNITS: usize = 1;
-    const MAX: u32 = 255;
-    const BIAS: i32 = 0;
-    const SIGNED: bool = true;
     const MIN: bool = false;
     type Kept<I: Isa> = ();
     type Raw<I: Isa> = [I::V; 4];

@@ -40,15 +40,6 @@ fn shift<I: Isa>(isa: I, words: I::V, bits: i32) -> I::V {
     }
 }
 
-/// By how many bits weights that have `bias` added are shifted up; see [`Isa::WIDE`].
-pub(super) const fn raise<I: Isa>(bias: i32) -> i32 {
-    if I::WIDE && bias != 0 {
-        7 - bias.trailing_zeros() as i32
-    } else {
-        0
-    }
-}
-
 /// Quad `i` of a block whose sixteen bytes hold weights 0 to 15 in their low halves and 16 to 31 in their high halves, shifted up by `up`.
 #[inline(always)]
 fn nibbles<I: Isa>(isa: I, words: &[I::V; 4], i: usize, up: i32) -> I::V {

@@ -1,17 +1,20 @@
 //! `MXFP4`.
 
 use super::super::block32::Block32;
+use super::super::dots::WeightBytes;
 use super::super::isa::{Isa, Rows};
 use super::{levels, nibbles, word};
 use puna_quant::types::mxfp4::LEVELS;
 
 pub(in super::super) struct Mxfp4;
 
+impl WeightBytes for Mxfp4 {
+    const MAX: u32 = 255;
+    const SIGNED: bool = true;
+}
+
 impl Block32 for Mxfp4 {
     const BYTES: usize = 17;
-    const MAX: u32 = 255;
-    const BIAS: i32 = 0;
-    const SIGNED: bool = true;
     type Raw<I: Isa> = (I::V, [I::V; 4]);
 
     #[inline(always)]

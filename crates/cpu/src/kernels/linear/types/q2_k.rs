@@ -1,19 +1,22 @@
 //! `Q2_K`.
 
 use super::super::block256::{Block256, Header};
+use super::super::dots::WeightBytes;
 use super::super::isa::{Isa, Rows};
 
 pub(in super::super) struct Q2K;
+
+impl WeightBytes for Q2K {
+    const MAX: u32 = 3;
+}
 
 impl Block256 for Q2K {
     const BYTES: usize = 84;
     const SUB: usize = 16;
     const UNITS: usize = 4;
-    const MAX: u32 = 3;
-    const BIAS: i32 = 0;
     const MIN: bool = true;
     type Kept<I: Isa> = ();
-    type Raw<I: Isa> = [I::V; 4];
+    type Raw<I: Isa> = [[I::V; 4]; 2];
 
     #[inline(always)]
     unsafe fn header<I: Isa>(isa: I, rows: Rows) -> ((), Header<I>) {
@@ -38,14 +41,16 @@ impl Block256 for Q2K {
         };
         ((), header)
     }
-    /// Chunks 0 and 1 are the first half, chunks 2 and 3 the second; each takes sixteen bytes of 32.
+    /// A chunk is half of the super-block.
     #[inline(always)]
     unsafe fn load<I: Isa>(isa: I, rows: Rows, (): &(), chunk: usize) -> Self::Raw<I> {
-        // SAFETY: four chunks follow the first sixteen bytes.
-        unsafe { isa.turn(rows.skip(16 + 16 * chunk)) }
+        let rows = rows.skip(16 + 32 * chunk);
+        // SAFETY: two halves of 32 bytes follow the first sixteen.
+        unsafe { [isa.turn(rows), isa.turn(rows.skip(16))] }
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V {
-        isa.and(isa.shr(raw[i], 2 * unit as u32), isa.splat(0x0303_0303))
+        let words = isa.shr(raw[i / 4][i % 4], 2 * unit as u32);
+        isa.and(words, isa.splat(0x0303_0303))
     }
 }

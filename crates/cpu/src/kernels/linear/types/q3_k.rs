@@ -1,13 +1,14 @@
 //! `Q3_K`.
 
 use super::super::block256::{Block256, Header};
+use super::super::dots::{WeightBytes, raise};
 use super::super::isa::{Isa, Rows};
-use super::{raise, shift};
+use super::shift;
 
 pub(in super::super) struct Q3K;
 
-/// Lower two bits; third bits; which of these belong to the chunk's four sub-blocks.
-pub(in super::super) struct Raw<V>([V; 4], [V; 4], [V; 4]);
+/// Lower two bits; third bits; which of these belong to the chunk's four blocks.
+pub(in super::super) struct Raw<V>([[V; 4]; 2], [[V; 4]; 2], [V; 4]);
 
 /// The word that begins in the middle of `low`.
 #[inline(always)]
@@ -23,12 +24,15 @@ fn scales<I: Isa>(isa: I, low: I::V, high: I::V) -> I::V {
     isa.sub8(six, isa.splat(0x2020_2020))
 }
 
+impl WeightBytes for Q3K {
+    const MAX: u32 = 7;
+    const BIAS: i32 = 4;
+}
+
 impl Block256 for Q3K {
     const BYTES: usize = 110;
     const SUB: usize = 16;
     const UNITS: usize = 4;
-    const MAX: u32 = 7;
-    const BIAS: i32 = 4;
     const MIN: bool = false;
     type Kept<I: Isa> = [[I::V; 4]; 2];
     type Raw<I: Isa> = Raw<I::V>;
@@ -57,25 +61,26 @@ impl Block256 for Q3K {
         };
         (kept, header)
     }
-    /// Chunks 0 and 1 are the first half, chunks 2 and 3 the second; each takes sixteen bytes of 32.
+    /// A chunk is half of the super-block.
     #[inline(always)]
     unsafe fn load<I: Isa>(isa: I, rows: Rows, kept: &Self::Kept<I>, chunk: usize) -> Self::Raw<I> {
-        // SAFETY: four chunks follow the first 32 bytes.
-        let low = unsafe { isa.turn(rows.skip(32 + 16 * chunk)) };
-        let first = chunk / 2 * 4;
+        let low = rows.skip(32 + 32 * chunk);
+        // SAFETY: two halves of 32 bytes follow the first 32.
+        let low = unsafe { [isa.turn(low), isa.turn(low.skip(16))] };
+        let first = chunk * 4;
         let masks = [
             isa.splat(0x0101_0101 << first),
             isa.splat(0x0202_0202 << first),
             isa.splat(0x0404_0404 << first),
             isa.splat(0x0808_0808 << first),
         ];
-        Raw(low, kept[chunk % 2], masks)
+        Raw(low, *kept, masks)
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, unit: usize, i: usize) -> I::V {
-        let up = raise::<I>(Self::BIAS);
-        let low = shift(isa, raw.0[i], up - 2 * unit as i32);
+        let up = raise::<I, Self>();
+        let low = shift(isa, raw.0[i / 4][i % 4], up - 2 * unit as i32);
         let low = isa.and(low, isa.splat(0x0303_0303 << up));
-        isa.set_where(low, raw.1[i], raw.2[unit], 4 << up)
+        isa.set_where(low, raw.1[i / 4][i % 4], raw.2[unit], 4 << up)
     }
 }

@@ -1,15 +1,19 @@
 //! `Q4_0`.
 
 use super::super::block32::Block32;
+use super::super::dots::{WeightBytes, raise};
 use super::super::isa::{Isa, Rows};
-use super::{nibbles, raise, word};
+use super::{nibbles, word};
 
 pub(in super::super) struct Q4_0;
 
-impl Block32 for Q4_0 {
-    const BYTES: usize = 18;
+impl WeightBytes for Q4_0 {
     const MAX: u32 = 15;
     const BIAS: i32 = 8;
+}
+
+impl Block32 for Q4_0 {
+    const BYTES: usize = 18;
     type Raw<I: Isa> = (I::V, [I::V; 4]);
 
     #[inline(always)]
@@ -19,7 +23,7 @@ impl Block32 for Q4_0 {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Self::Raw<I>, i: usize) -> I::V {
-        nibbles(isa, &raw.1, i, raise::<I>(Self::BIAS))
+        nibbles(isa, &raw.1, i, raise::<I, Self>())
     }
     #[inline(always)]
     fn scales<I: Isa>(isa: I, raw: &Self::Raw<I>) -> (I::F, I::F) {

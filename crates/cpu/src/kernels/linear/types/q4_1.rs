@@ -1,15 +1,18 @@
 //! `Q4_1`.
 
 use super::super::block32::Block32;
+use super::super::dots::WeightBytes;
 use super::super::isa::{Isa, Rows};
 use super::{nibbles, word};
 
 pub(in super::super) struct Q4_1;
 
+impl WeightBytes for Q4_1 {
+    const MAX: u32 = 15;
+}
+
 impl Block32 for Q4_1 {
     const BYTES: usize = 20;
-    const MAX: u32 = 15;
-    const BIAS: i32 = 0;
     const MIN: bool = true;
     type Raw<I: Isa> = (I::V, [I::V; 4]);
 

@@ -1,17 +1,20 @@
 //! `Q4_K`.
 
 use super::super::block256::{Block256, Header};
+use super::super::dots::WeightBytes;
 use super::super::isa::{Isa, Rows};
 use super::six_bits;
 
 pub(in super::super) struct Q4K;
 
+impl WeightBytes for Q4K {
+    const MAX: u32 = 15;
+}
+
 impl Block256 for Q4K {
     const BYTES: usize = 144;
     const SUB: usize = 32;
     const UNITS: usize = 2;
-    const MAX: u32 = 15;
-    const BIAS: i32 = 0;
     const MIN: bool = true;
     type Kept<I: Isa> = ();
     type Raw<I: Isa> = [[I::V; 4]; 2];

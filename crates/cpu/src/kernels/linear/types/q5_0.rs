@@ -1,18 +1,22 @@
 //! `Q5_0`.
 
 use super::super::block32::Block32;
+use super::super::dots::{WeightBytes, raise};
 use super::super::isa::{Isa, Rows};
-use super::{fifth_bits, nibbles, raise};
+use super::{fifth_bits, nibbles};
 
 pub(in super::super) struct Q5_0;
 
 /// Scale, fifth bits, nibbles.
 pub(in super::super) struct Raw<V>(V, V, [V; 4]);
 
-impl Block32 for Q5_0 {
-    const BYTES: usize = 22;
+impl WeightBytes for Q5_0 {
     const MAX: u32 = 31;
     const BIAS: i32 = 16;
+}
+
+impl Block32 for Q5_0 {
+    const BYTES: usize = 22;
     type Raw<I: Isa> = Raw<I::V>;
 
     #[inline(always)]
@@ -26,7 +30,7 @@ impl Block32 for Q5_0 {
     }
     #[inline(always)]
     fn quad<I: Isa>(isa: I, raw: &Raw<I::V>, i: usize) -> I::V {
-        let up = raise::<I>(Self::BIAS);
+        let up = raise::<I, Self>();
         fifth_bits(isa, nibbles(isa, &raw.2, i, up), raw.1, i, 16 << up)
     }
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! `Q5_1`.
 
 use super::super::block32::Block32;
+use super::super::dots::WeightBytes;
 use super::super::isa::{Isa, Rows};
 use super::{fifth_bits, nibbles};
 
@@ -9,10 +10,12 @@ pub(in super::super) struct Q5_1;
 /// Scale and minimum, fifth bits, nibbles.
 pub(in super::super) struct Raw<V>(V, V, [V; 4]);
 
+impl WeightBytes for Q5_1 {
+    const MAX: u32 = 31;
+}
+
 impl Block32 for Q5_1 {
     const BYTES: usize = 24;
-    const MAX: u32 = 31;
-    const BIAS: i32 = 0;
     const MIN: bool = true;
     type Raw<I: Isa> = Raw<I::V>;
 

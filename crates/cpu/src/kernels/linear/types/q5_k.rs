@@ -1,6 +1,7 @@
 //! `Q5_K`.
 
 use super::super::block256::{Block256, Header};
+use super::super::dots::WeightBytes;
 use super::super::isa::{Isa, Rows};
 use super::six_bits;
 
@@ -9,12 +10,14 @@ pub(in super::super) struct Q5K;
 /// Nibbles; fifth bits; which of these belong to the chunk's two sub-blocks.
 pub(in super::super) struct Raw<V>([[V; 4]; 2], [[V; 4]; 2], [V; 2]);
 
+impl WeightBytes for Q5K {
+    const MAX: u32 = 31;
+}
+
 impl Block256 for Q5K {
     const BYTES: usize = 176;
     const SUB: usize = 32;
     const UNITS: usize = 2;
-    const MAX: u32 = 31;
-    const BIAS: i32 = 0;
     const MIN: bool = true;
     type Kept<I: Isa> = [[I::V; 4]; 2];
     type Raw<I: Isa> = Raw<I::V>;

@@ -1,6 +1,7 @@
 //! `Q8_0`.
 
 use super::super::block32::Block32;
+use super::super::dots::WeightBytes;
 use super::super::isa::{Isa, Rows};
 use super::word;
 
@@ -9,11 +10,13 @@ pub(in super::super) struct Q8_0;
 /// Scale, bytes.
 pub(in super::super) struct Raw<V>(V, [V; 4], [V; 4]);
 
+impl WeightBytes for Q8_0 {
+    const MAX: u32 = 255;
+    const SIGNED: bool = true;
+}
+
 impl Block32 for Q8_0 {
     const BYTES: usize = 34;
-    const MAX: u32 = 255;
-    const BIAS: i32 = 0;
-    const SIGNED: bool = true;
     type Raw<I: Isa> = Raw<I::V>;
 
     #[inline(always)]

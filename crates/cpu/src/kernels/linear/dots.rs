@@ -1,0 +1,259 @@
+//! Exact dot products of turned weights with quantized activations, the innermost loop of both families of types.
+
+use super::frame::{Quads, each, each_panel, each_token};
+use super::isa::Isa;
+use super::{Activations, PANEL_ROWS, Panel};
+
+/// How a type's weight bytes are to be taken.
+pub(super) trait WeightBytes {
+    /// Largest weight byte.
+    const MAX: u32;
+    /// What was added to weights to make them unsigned.
+    const BIAS: i32 = 0;
+    /// Whether weight bytes are signed where the instruction set takes them so.
+    const SIGNED: bool = false;
+}
+
+/// By how many bits weights are shifted up; see [`Isa::WIDE`].
+pub(super) const fn raise<I: Isa, W: WeightBytes>() -> i32 {
+    if I::WIDE && W::BIAS != 0 {
+        7 - W::BIAS.trailing_zeros() as i32
+    } else {
+        0
+    }
+}
+
+/// What scales are multiplied with in turn.
+pub(super) const fn lower<I: Isa, W: WeightBytes>() -> f32 {
+    1.0 / (1 << raise::<I, W>()) as f32
+}
+
+/// Quantized activations, checked, at a block of a token; the parts are those of [`puna_quant::Q8Row`].
+#[derive(Clone, Copy)]
+pub(super) struct X {
+    quants: *const i8,
+    scales: *const f32,
+    sums: *const f32,
+    offsets: *const i32,
+    halves: *const i32,
+    cols: usize,
+    blocks: usize,
+}
+
+impl X {
+    /// Checks shapes once, so that kernels need not; gives the number of tokens too.
+    pub(super) fn checked(
+        panel: &Panel<'_>,
+        (block_len, block_bytes): (usize, usize),
+        x: &Activations<'_>,
+        out: &[f32],
+    ) -> (Self, usize) {
+        let &Activations::Q8 {
+            parts,
+            tokens,
+            cols,
+        } = x
+        else {
+            panic!("quantized weights take quantized activations");
+        };
+        panel.check(cols, block_len, block_bytes);
+        parts.check(tokens * cols);
+        assert!(
+            out.len() >= panel.rows.div_ceil(PANEL_ROWS) * tokens * PANEL_ROWS,
+            "out"
+        );
+        let x = Self {
+            quants: parts.quants.as_ptr(),
+            scales: parts.scales.as_ptr(),
+            sums: parts.sums.as_ptr(),
+            offsets: parts.offsets.as_ptr(),
+            halves: parts.halves.as_ptr(),
+            cols,
+            blocks: cols / 32,
+        };
+        (x, tokens)
+    }
+
+    /// So many tokens and blocks of 32 further on.
+    #[inline(always)]
+    pub(super) fn at(self, token: usize, block: usize) -> Self {
+        let b = token * self.blocks + block;
+        Self {
+            quants: self.quants.wrapping_add(b * 32),
+            scales: self.scales.wrapping_add(b),
+            sums: self.sums.wrapping_add(b),
+            offsets: self.offsets.wrapping_add(b),
+            halves: self.halves.wrapping_add(2 * b),
+            ..self
+        }
+    }
+
+    /// Blocks of a token.
+    #[inline(always)]
+    pub(super) fn blocks(self) -> usize {
+        self.blocks
+    }
+
+    /// Scale of the block for token `t`.
+    ///
+    /// # Safety
+    /// It exists, as for all below.
+    #[inline(always)]
+    pub(super) unsafe fn scale(self, t: usize) -> f32 {
+        // SAFETY: the caller's promise.
+        unsafe { *self.scales.wrapping_add(t * self.blocks) }
+    }
+
+    /// Scaled sum of the block for token `t`.
+    ///
+    /// # Safety
+    /// It exists.
+    #[inline(always)]
+    pub(super) unsafe fn sum(self, t: usize) -> f32 {
+        // SAFETY: the caller's promise.
+        unsafe { *self.sums.wrapping_add(t * self.blocks) }
+    }
+
+    /// Offset of a half of the block for token `t`, as a number.
+    ///
+    /// # Safety
+    /// It exists.
+    #[inline(always)]
+    pub(super) unsafe fn half(self, t: usize, half: usize) -> f32 {
+        // SAFETY: the caller's promise.
+        let offset = unsafe { *self.halves.wrapping_add(2 * t * self.blocks + half) };
+        offset as f32
+    }
+
+    /// Where offsets of the whole block, or of a half of it, are for token `t`.
+    #[inline(always)]
+    fn offset(self, t: usize, part: Part) -> *const i32 {
+        match part {
+            Part::Whole => self.offsets.wrapping_add(t * self.blocks),
+            Part::Half(h) => self.halves.wrapping_add(2 * t * self.blocks + h),
+        }
+    }
+
+    /// Quant `i` of the block for token `t`.
+    #[inline(always)]
+    fn quant(self, t: usize, i: usize) -> *const i8 {
+        self.quants.wrapping_add(t * self.cols + i)
+    }
+}
+
+/// A block of 32 columns, or its first or second half.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    Whole,
+    Half(usize),
+}
+
+impl Part {
+    /// Whether it has quad `i` of the block.
+    #[inline(always)]
+    fn has(self, i: usize) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Half(h) => i / 4 == h,
+        }
+    }
+
+    #[inline(always)]
+    fn first(self) -> usize {
+        match self {
+            Self::Whole => 0,
+            Self::Half(h) => 4 * h,
+        }
+    }
+}
+
+/// The dot products of a block, or of half of it, for all lanes' rows of `P` panels and `T` tokens.
+///
+/// # Safety
+/// `x` is at the block and `T` tokens follow.
+#[inline(always)]
+pub(super) unsafe fn dots<I: Isa, W: WeightBytes, const P: usize, const T: usize>(
+    isa: I,
+    quads: &[impl Quads<I>; P],
+    part: Part,
+    x: X,
+    out: &mut [[I::F; T]; P],
+) {
+    let depth = I::depth(W::MAX, W::SIGNED);
+    let mut total = [[isa.zero(); T]; P];
+    // SAFETY: the caller's promise.
+    unsafe {
+        if W::BIAS != 0 || (W::SIGNED && I::WIDE) {
+            let shift = if I::WIDE {
+                0
+            } else {
+                7 - W::BIAS.trailing_zeros()
+            };
+            each_token!(T, |t| {
+                let offset = isa.splat_at(x.offset(t, part), shift);
+                each_panel!(P, |p| {
+                    total[p][t] = offset;
+                });
+            });
+        }
+        let mut dots = total;
+        each_panel!(P, |p| {
+            each_token!(T, |t| {
+                dots[p][t] = isa.begin(total[p][t]);
+            });
+        });
+        each!([0 1 2 3 4 5 6 7] |i| {
+            if part.has(i) {
+                if i > part.first() && i.is_multiple_of(depth) {
+                    each_panel!(P, |p| {
+                        each_token!(T, |t| {
+                            total[p][t] = isa.end(total[p][t], dots[p][t]);
+                            dots[p][t] = isa.begin(total[p][t]);
+                        });
+                    });
+                }
+                let mut w = [isa.zero(); P];
+                each_panel!(P, |p| {
+                    w[p] = quads[p].quad(isa, i);
+                });
+                each_token!(T, |t| {
+                    each_panel!(P, |p| {
+                        dots[p][t] = isa.dot(W::SIGNED, dots[p][t], w[p], x.quant(t, 4 * i));
+                    });
+                });
+            }
+        });
+        each_panel!(P, |p| {
+            each_token!(T, |t| {
+                out[p][t] = isa.float(isa.end(total[p][t], dots[p][t]));
+            });
+        });
+    }
+}
+
+/// What a block of 32 columns adds to sums: `acc = fma(d * x_scale, dot, acc)`, then `acc = fma(m, x_sum, acc)` where there are minima.
+///
+/// # Safety
+/// As for [`dots`].
+#[inline(always)]
+pub(super) unsafe fn add_block<I: Isa, const P: usize, const T: usize>(
+    isa: I,
+    dots: &[[I::F; T]; P],
+    scales: &[(I::F, I::F); P],
+    has_minima: bool,
+    x: X,
+    acc: &mut [[I::F; T]; P],
+) {
+    each_panel!(P, |p| {
+        let (d, m) = scales[p];
+        each_token!(T, |t| {
+            // SAFETY: the caller's promise.
+            unsafe {
+                acc[p][t] = isa.fma(isa.scale_f(d, x.scale(t)), dots[p][t], acc[p][t]);
+                if has_minima {
+                    acc[p][t] = isa.fma_x(m, x.sum(t), acc[p][t]);
+                }
+            }
+        });
+    });
+}
