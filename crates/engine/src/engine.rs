@@ -7,7 +7,8 @@ use crate::{
 };
 use puna_gguf::Gguf;
 use puna_graph::{
-    Backend, Batch, CacheLayout, CacheMemory, PAGE_POSITIONS, Plan, PlanOptions, Reach, Run,
+    Backend, Batch, CacheLayout, CacheMemory, PAGE_POSITIONS, Plan, PlanOptions, Profile, Reach,
+    Run,
 };
 use puna_model::{LoadOptions, Model};
 use puna_tokenizer::{TokenId, Tokenizer, TokenizerError};
@@ -177,6 +178,16 @@ impl Engine {
             cache: cache.sum(),
             scratch: self.plan.scratch_bytes(),
         }
+    }
+
+    /// Begins to take the time of each step of the plan; false where the backend cannot.
+    pub fn start_profile(&mut self) -> bool {
+        self.plan.start_profile()
+    }
+
+    /// What the runs since [`Self::start_profile`] cost, and an end of taking time.
+    pub fn take_profile(&mut self) -> Option<Profile> {
+        self.plan.take_profile()
     }
 
     /// Layout of the cache.
