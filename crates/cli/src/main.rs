@@ -6,6 +6,7 @@ mod argv;
 mod backend;
 mod commands;
 mod failure;
+mod machine;
 mod models;
 mod output;
 mod shown;
