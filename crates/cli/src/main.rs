@@ -7,6 +7,7 @@ mod backend;
 mod commands;
 mod elsewhere;
 mod failure;
+mod machine;
 mod models;
 mod output;
 mod piped;

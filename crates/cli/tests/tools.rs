@@ -1,4 +1,4 @@
-//! `puna inspect`, `tokenize`, `eval`, `bench`, `doctor`, `pull`, `list`, and how the program fails.
+//! `puna inspect`, `tokenize`, `eval`, `doctor`, `pull`, `list`, and how the program fails.
 
 mod tiny;
 
@@ -267,60 +267,6 @@ fn eval_refuses_what_it_cannot_compute() {
 }
 
 #[test]
-fn bench_speaks_as_llama_bench_does() {
-    let tiny = Tiny::new(Kind::NoTokenizer);
-    let list = tiny.json(
-        "bench --json -p 40 -n 6 -r 2 -t 1,2 --parallel 3 --depth 5",
-        &[],
-    );
-    let list = list.as_array().unwrap();
-    let sizes: Vec<_> = list
-        .iter()
-        .map(|e| {
-            [
-                &e["n_prompt"],
-                &e["n_gen"],
-                &e["n_threads"],
-                &e["n_parallel"],
-            ]
-        })
-        .collect();
-    let expected = [[40, 0, 1, 1], [0, 6, 1, 3], [40, 0, 2, 1], [0, 6, 2, 3]];
-    assert_eq!(json!(sizes), json!(expected));
-    for entry in list {
-        let samples: Vec<f64> = entry["samples_ts"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|s| s.as_f64().unwrap())
-            .collect();
-        assert_eq!(samples.len(), 2);
-        let mean = samples.iter().sum::<f64>() / 2.0;
-        assert!((entry["avg_ts"].as_f64().unwrap() / mean - 1.0).abs() < 1e-9);
-        assert_eq!(entry["n_depth"], 5);
-        assert_eq!(entry["type_k"], "f16");
-        for key in [
-            "model_filename",
-            "model_type",
-            "model_size",
-            "model_n_params",
-            "n_batch",
-            "avg_ns",
-            "stddev_ns",
-            "stddev_ts",
-            "test_time",
-            "type_v",
-        ] {
-            assert!(!entry[key].is_null(), "{key}");
-        }
-    }
-    let table = tiny.text("bench -p 8 -n 2 -r 1 -t 1", &[]);
-    assert_eq!(table.lines().count(), 4, "{table}");
-    assert!(table.contains("pp8") && table.contains("tg2"), "{table}");
-    tiny.error(2, "bench -p 0 -n 0", &[]);
-}
-
-#[test]
 fn doctor_tells_the_kernel_set_and_why() {
     let run = |set: &str| {
         let tiny = Tiny::new(Kind::Base);
@@ -347,23 +293,6 @@ fn doctor_tells_the_kernel_set_and_why() {
         &[("PUNA_KERNELS", "sse9")],
     );
     failure(&output, 1);
-}
-
-#[test]
-fn doctor_measures_the_machine() {
-    let value: Value =
-        serde_json::from_str(&success(bare(&["doctor", "--json", "-t", "2"]))).unwrap();
-    let measured = value["measured"].as_array().unwrap();
-    assert_eq!(measured.len(), 2);
-    for entry in measured {
-        for key in [
-            "read_bytes_per_second",
-            "integer_ops_per_second",
-            "float_ops_per_second",
-        ] {
-            assert!(entry[key].as_f64().unwrap() > 0.0, "{key}");
-        }
-    }
 }
 
 #[test]

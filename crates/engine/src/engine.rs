@@ -9,7 +9,8 @@ use crate::{
 };
 use puna_gguf::Gguf;
 use puna_graph::{
-    Backend, CacheLayout, CacheMemory, PAGE_POSITIONS, Plan, PlanOptions, Reach, check_support,
+    Backend, CacheLayout, CacheMemory, PAGE_POSITIONS, Plan, PlanOptions, Profile, Reach,
+    check_support,
 };
 use puna_model::{HyperParameters, Model};
 use puna_tokenizer::{TokenId, Tokenizer, TokenizerError};
@@ -152,6 +153,16 @@ impl Engine {
     /// Pages of the cache that sequences hold, by layer group.
     pub fn pages_in_use(&self) -> Vec<usize> {
         self.pools.iter().map(PagePool::used).collect()
+    }
+
+    /// Begins to take the time of each step of the plan; false where the backend cannot.
+    pub fn start_profile(&mut self) -> bool {
+        self.plan.start_profile()
+    }
+
+    /// What the runs since [`Self::start_profile`] cost, and an end of taking time.
+    pub fn take_profile(&mut self) -> Option<Profile> {
+        self.plan.take_profile()
     }
 
     /// Layout of the cache.

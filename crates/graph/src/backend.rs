@@ -1,6 +1,6 @@
 //! What a backend offers: it compiles a graph once and runs it for every batch.
 
-use crate::{Batch, CacheLayout, CacheMemory, Graph, Node, Op};
+use crate::{Batch, CacheLayout, CacheMemory, Graph, Node, Op, Profile};
 
 /// Options of a plan.
 #[derive(Clone, Debug)]
@@ -112,4 +112,12 @@ pub trait Plan: Send {
     ) -> Result<&[f32], BackendError>;
     /// Bytes of scratch memory in use.
     fn scratch_bytes(&self) -> usize;
+    /// Begins to take the time of each step. False where the backend cannot.
+    fn start_profile(&mut self) -> bool {
+        false
+    }
+    /// What the runs since [`Self::start_profile`] cost, and an end of taking time.
+    fn take_profile(&mut self) -> Option<Profile> {
+        None
+    }
 }

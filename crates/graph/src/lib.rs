@@ -13,6 +13,7 @@ pub mod conformance;
 mod error;
 mod graph;
 pub mod ops;
+mod profile;
 pub mod reference;
 mod weight;
 
@@ -25,4 +26,5 @@ pub use cache::{
 pub use error::GraphError;
 pub use graph::{Graph, LayerId, Node, Rows, Shape, ValueId};
 pub use ops::Op;
+pub use profile::{Profile, StepClass, StepProfile, Work};
 pub use weight::{SharedBytes, Vector, Weight, WeightId};

@@ -3,16 +3,14 @@
 use crate::{
     args::threads,
     backend::{self, KERNELS},
+    machine::{self, Ceilings, cpu_model, last_cache, memory},
     models,
     output::Output,
     shown,
 };
 use anyhow::Result;
 use puna::{
-    cpu::{
-        kernels::Set,
-        measure::{float_peak, integer_peak, read_bandwidth},
-    },
+    cpu::kernels::Set,
     hub::{DEFAULT_MODEL, Freshness, HubConfig, ModelSpec, NoProgress, resolve},
 };
 use serde_json::{Value, json};
@@ -31,36 +29,14 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Best figures on so many threads.
-struct Measured {
-    threads: usize,
-    /// Bytes per second.
-    read: f64,
-    /// Operations per second, and by which instruction.
-    integer: (f64, &'static str),
-    float: (f64, &'static str),
-}
-
-impl Measured {
-    fn new(threads: usize) -> Self {
-        let (integer, float) = (integer_peak(threads), float_peak(threads));
-        Self {
-            threads,
-            read: read_bandwidth(threads),
-            integer: (integer.per_second, integer.instruction),
-            float: (float.per_second, float.instruction),
-        }
-    }
-}
-
 pub(crate) fn run(args: &Args) -> Result<()> {
     let forced = backend::forced_set()?;
     let threads = args.threads.unwrap_or_else(backend::all_threads);
     let mut measured = Vec::new();
     if !args.no_measure {
-        measured.push(Measured::new(1));
+        measured.push(Ceilings::measure(1)?);
         if threads > 1 {
-            measured.push(Measured::new(threads));
+            measured.push(Ceilings::measure(threads)?);
         }
     }
     let config = models::hub_config();
@@ -77,19 +53,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let [Some(total), Some(free)] = ["MemTotal", "MemAvailable"].map(memory) {
         line("memory", format!("{}, {} available", shown::bytes(total), shown::bytes(free)))?;
     }
-    for m in &measured {
-        let threads = if m.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", m.threads) };
-        line(
-            &threads,
-            format!(
-                "reads {:.1} GB/s, integers {:.2} TOP/s ({}), floats {:.1} GFLOP/s ({})",
-                m.read / 1e9,
-                m.integer.0 / 1e12,
-                m.integer.1,
-                m.float.0 / 1e9,
-                m.float.1
-            ),
-        )?;
+    if let Some(cache) = last_cache() {
+        line("largest cache", shown::bytes(cache))?;
+    }
+    for ceilings in &measured {
+        let [name, best, means] = lines(ceilings);
+        line(&name, best)?;
+        line("", means)?;
     }
     let cache = config.cache.as_ref().map_or_else(
         || "none: no home folder is known; set HF_HOME".to_owned(),
@@ -105,17 +75,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn report(forced: Option<Set>, threads: usize, measured: &[Measured], config: &HubConfig) -> Value {
-    let measured = measured.iter().map(|m| {
-        json!({
-            "threads": m.threads,
-            "read_bytes_per_second": m.read,
-            "integer_ops_per_second": m.integer.0,
-            "integer_instruction": m.integer.1,
-            "float_ops_per_second": m.float.0,
-            "float_instruction": m.float.1,
-        })
-    });
+/// The figures of one number of threads, and what they mean for a model.
+fn lines(ceilings: &Ceilings) -> [String; 3] {
+    // A token reads all weights, and each of them is a multiplication and an addition.
+    let means = format!(
+        "so at most {:.1} generated tokens per second from 1 GB of weights, {:.0} prompt tokens of 1 B weights",
+        ceilings.read.per_second / 1e9,
+        ceilings.integer.per_second / 2e9,
+    );
+    [machine::threads(ceilings.threads), ceilings.line(), means]
+}
+
+fn report(forced: Option<Set>, threads: usize, measured: &[Ceilings], config: &HubConfig) -> Value {
+    let measured = measured.iter().map(Ceilings::json);
     let path = default_model(config);
     json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -155,20 +127,6 @@ fn default_model(config: &HubConfig) -> Option<PathBuf> {
     let mut config = config.clone();
     config.freshness = Freshness::Offline;
     resolve(&ModelSpec::Default, &config, &mut NoProgress).ok()
-}
-
-fn cpu_model() -> Option<String> {
-    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = info.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
-}
-
-/// Bytes of an entry of the system's memory report.
-fn memory(entry: &str) -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix(entry)?.strip_prefix(':'))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 /// Features that kernels use or may use one day.

@@ -1,10 +1,12 @@
 //! How fast the cores multiply and add: loops of the instructions that the kernels are made of, on registers alone.
 
-use super::shortest;
-use std::hint::black_box;
+use super::rounds;
+use std::{hint::black_box, time::Duration};
 
-/// Turns of a loop; some milliseconds.
-const TURNS: u64 = 1_000_000;
+/// Turns of a loop; a millisecond or two.
+const TURNS: u64 = 250_000;
+/// Rounds of which the best counts.
+const ROUNDS: usize = 48;
 
 /// The best that an instruction gave.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,13 +23,15 @@ type Loop = fn(u64) -> u64;
 fn peak(threads: usize, (instruction, body): (&'static str, Loop)) -> Peak {
     let threads = threads.max(1);
     let per_turn = body(1);
-    let time = shortest(
+    let times = rounds(
         threads,
-        || (),
-        |()| {
+        ROUNDS,
+        |_| (),
+        |(), _| {
             black_box(body(black_box(TURNS)));
         },
     );
+    let time = times.into_iter().min().unwrap_or(Duration::MAX);
     Peak {
         per_second: (TURNS * per_turn * threads as u64) as f64 / time.as_secs_f64(),
         instruction,

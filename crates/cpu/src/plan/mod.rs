@@ -3,6 +3,7 @@
 mod arena;
 mod compile;
 mod pages;
+mod profile;
 mod step;
 
 #[cfg(test)]
@@ -15,9 +16,10 @@ use crate::{
     pool::{Job, Pool},
 };
 use arena::{Arena, Buffer};
+use profile::{Clock, Recorder};
 use puna_graph::{
     BackendError, Batch, CacheLayout, CacheMemory, Graph, Op, PAGE_POSITIONS, PageId, Plan,
-    PlanOptions, Reach,
+    PlanOptions, Profile, Reach,
 };
 use std::{
     any::Any,
@@ -48,6 +50,8 @@ pub(crate) struct CpuPlan {
     partials: Block,
     /// A run has panicked: what it left is unknown.
     poisoned: bool,
+    /// Times of the steps, where somebody wants them.
+    recorder: Option<Recorder>,
 }
 
 impl CpuPlan {
@@ -78,6 +82,7 @@ impl CpuPlan {
             arena: Arena::new(compiled.bytes_per_row),
             partials: Block::empty(),
             poisoned: false,
+            recorder: None,
         })
     }
 
@@ -183,6 +188,7 @@ fn message(payload: &(dyn Any + Send)) -> String {
 struct RunJob<'a> {
     steps: &'a [Step],
     state: RunState<'a>,
+    clock: Option<&'a Clock>,
 }
 
 impl RunJob<'_> {
@@ -201,6 +207,10 @@ impl Job for RunJob<'_> {
     }
 
     fn chunks(&self, step: usize) -> usize {
+        // Asked once per step, by the worker that finished the one before.
+        if let Some(clock) = self.clock {
+            clock.begins(step);
+        }
         match &self.steps[step] {
             Step::Rows(s) => s.chunks(&self.state),
             Step::Linear(s) => s.chunks(&self.state),
@@ -247,7 +257,11 @@ impl Plan for CpuPlan {
             .iter()
             .flat_map(|r| (r.first_position..).take(r.rows.len()))
             .collect();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.start();
+        }
         let job = RunJob {
+            clock: self.recorder.as_ref().map(Recorder::clock),
             steps: &self.steps,
             state: RunState {
                 graph: &self.graph,
@@ -269,6 +283,12 @@ impl Plan for CpuPlan {
             let message = message(payload.as_ref());
             return Err(BackendError::Internal { message });
         }
+        if job.clock.is_some() {
+            let work: Vec<_> = self.steps.iter().map(|s| s.work(&job.state)).collect();
+            if let Some(recorder) = &mut self.recorder {
+                recorder.finish(&work);
+            }
+        }
         // SAFETY: the run is over, and the next one needs `&mut self`.
         Ok(unsafe {
             self.arena
@@ -279,5 +299,14 @@ impl Plan for CpuPlan {
     fn scratch_bytes(&self) -> usize {
         let workers: usize = self.scratch.iter().map(Block::len).sum();
         self.arena.bytes() + workers + self.partials.len()
+    }
+
+    fn start_profile(&mut self) -> bool {
+        self.recorder = Some(Recorder::new(&self.steps, &self.graph));
+        true
+    }
+
+    fn take_profile(&mut self) -> Option<Profile> {
+        self.recorder.take().map(Recorder::into_profile)
     }
 }

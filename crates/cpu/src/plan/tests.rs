@@ -97,3 +97,40 @@ fn a_run_that_panics_is_an_error_and_the_last_of_its_plan() {
         assert!(matches!(error, BackendError::Internal { .. }), "{error}");
     }
 }
+
+#[test]
+fn a_profile_has_the_work_of_every_run_and_changes_no_result() {
+    for threads in [1, 2] {
+        let graph = graph(Reach::Window(3));
+        let layout = layout(&graph);
+        let mut plan = plan(&graph, &layout, threads).unwrap();
+        assert!(plan.take_profile().is_none());
+        assert!(plan.start_profile());
+        for _ in 0..3 {
+            assert_eq!(run(&mut plan, &layout, 1).unwrap(), 2 * WIDTH);
+        }
+        let profile = plan.take_profile().unwrap();
+        assert_eq!(profile.runs, 3);
+        let steps = profile.steps.iter();
+        let names: Vec<_> = steps.map(|s| (s.name.as_str(), s.kind.as_str())).collect();
+        let expected = [
+            ("table", "embed+store"),
+            ("layer 0", "attention"),
+            ("", "activation"),
+            ("", "select"),
+        ];
+        assert_eq!(names, expected);
+        // Two tokens a run; each stores a key and a value, and sees its own alone.
+        let row = WIDTH as u64 * 4;
+        let attention = profile.steps[1].work;
+        assert_eq!(profile.steps[0].work.weight_bytes, 3 * 2 * row);
+        assert_eq!(profile.steps[0].work.cache_bytes, 3 * 2 * 2 * row);
+        assert_eq!(attention.cache_bytes, 3 * 2 * 2 * row);
+        assert_eq!(attention.float_ops, 3 * 2 * 2 * 2 * WIDTH as u64);
+        assert_eq!(profile.steps[1].fastest_work.bytes(), 2 * 2 * row);
+        let times: std::time::Duration = profile.steps.iter().map(|s| s.time).sum();
+        assert!(!times.is_zero() && times <= profile.time);
+        assert!(plan.take_profile().is_none(), "it has ended");
+        run(&mut plan, &layout, 1).unwrap();
+    }
+}

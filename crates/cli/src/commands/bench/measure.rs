@@ -1,15 +1,19 @@
 //! Running the tests.
 
-use super::Args;
+use super::{Args, busy::Busy};
 use crate::backend;
 use anyhow::{Context, Result};
-use puna::{CpuBackend, Engine, EngineOptions, Feed, SeqId, TokenId, Want, graph::PAGE_POSITIONS};
+use puna::{
+    CpuBackend, Engine, EngineOptions, Feed, SeqId, TokenId, Want,
+    graph::{PAGE_POSITIONS, Profile},
+};
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 /// One thing to measure: a prompt or a generation.
+#[derive(Clone, Copy)]
 pub(super) struct Test {
     /// Tokens of the prompt; 0 for a generation.
     pub(super) prompt: usize,
@@ -19,6 +23,8 @@ pub(super) struct Test {
     pub(super) depth: usize,
     /// Sequences.
     pub(super) parallel: usize,
+    /// Threads that keep cores busy meanwhile.
+    pub(super) busy: usize,
 }
 
 impl Test {
@@ -34,42 +40,78 @@ impl Test {
     }
 }
 
+/// What a test gave.
+#[derive(Default)]
+pub(super) struct Samples {
+    /// Time of each repetition.
+    pub(super) times: Vec<Duration>,
+    /// Time of each step of each generation.
+    pub(super) steps: Vec<Duration>,
+    /// Where the time went, over all repetitions.
+    pub(super) profile: Option<Profile>,
+}
+
+/// How the engine is set up.
+#[derive(Clone, Copy)]
+pub(super) struct Setup {
+    pub(super) threads: usize,
+    pub(super) batch: usize,
+    pub(super) ubatch: usize,
+}
+
 /// A model opened for measurements.
 pub(super) struct Bench {
     pub(super) engine: Engine,
     pub(super) backend: CpuBackend,
     pub(super) path: PathBuf,
+    pub(super) setup: Setup,
+    /// Whether the time of each step of the plan is taken.
+    profiled: bool,
 }
 
 impl Bench {
-    pub(super) fn open(args: &Args, path: &Path, threads: usize, tests: &[Test]) -> Result<Self> {
+    pub(super) fn open(args: &Args, path: &Path, setup: Setup, tests: &[Test]) -> Result<Self> {
         let mut options = EngineOptions::default();
         options.context = tests.iter().map(Test::positions).max();
-        options.batch = args.batch.tokens();
+        options.batch = setup.batch.min(setup.ubatch);
         options.key_type = args.cache.keys();
         options.value_type = args.cache.values();
-        let backend = backend::open(Some(threads))?;
+        let backend = backend::open(Some(setup.threads))?;
         Ok(Self {
             engine: Engine::open(path, &backend, &options)?,
             backend,
             path: path.to_owned(),
+            setup,
+            profiled: args.profile.is_some() || !args.no_ceilings,
         })
     }
 
-    /// Time of each repetition.
-    pub(super) fn run(&mut self, test: &Test, repetitions: usize, warmup: bool) -> Result<Vec<Duration>> {
-        if warmup {
+    /// Runs tests that differ in what disturbs them, in turn, so that the machine's moods meet them alike.
+    pub(super) fn run(
+        &mut self,
+        tests: &[Test],
+        repetitions: usize,
+        warmup: bool,
+    ) -> Result<Vec<Samples>> {
+        if let Some(test) = tests.first().filter(|_| warmup) {
             // A few steps are enough to touch the weights and the memory.
             let short = Test {
                 generated: test.generated.min(4),
+                busy: 0,
                 ..*test
             };
-            self.measure(&short)?;
+            self.measure(&short, &mut Samples::default())?;
         }
-        (0..repetitions).map(|_| self.measure(test)).collect()
+        let mut samples: Vec<_> = tests.iter().map(|_| Samples::default()).collect();
+        for _ in 0..repetitions {
+            for (test, samples) in tests.iter().zip(&mut samples) {
+                self.measure(test, samples)?;
+            }
+        }
+        Ok(samples)
     }
 
-    fn measure(&mut self, test: &Test) -> Result<Duration> {
+    fn measure(&mut self, test: &Test, samples: &mut Samples) -> Result<()> {
         let sequences: Vec<_> = (0..test.parallel).map(|_| self.engine.sequence()).collect();
         for (number, sequence) in sequences.iter().enumerate() {
             let tokens: Vec<_> = (0..test.depth).map(|i| self.token(i + number)).collect();
@@ -77,22 +119,42 @@ impl Bench {
                 self.feed(&[(*sequence, &tokens)], Want::None)?;
             }
         }
+        let busy = Busy::start(test.busy);
+        if self.profiled {
+            self.engine.start_profile();
+        }
         let start = Instant::now();
         if test.prompt > 0 {
-            let tokens: Vec<_> = (0..test.prompt).map(|i| self.token(test.depth + i)).collect();
+            let tokens: Vec<_> = (0..test.prompt)
+                .map(|i| self.token(test.depth + i))
+                .collect();
             let sequence = *sequences.first().context("a test has a sequence")?;
             self.feed(&[(sequence, &tokens)], Want::Last)?;
         }
+        let mut last = Instant::now();
         for i in 0..test.generated {
-            let tokens: Vec<_> = (0..test.parallel).map(|s| [self.token(test.depth + i + s)]).collect();
-            let feeds: Vec<_> = sequences.iter().zip(&tokens).map(|(s, t)| (*s, &t[..])).collect();
+            let tokens: Vec<_> = (0..test.parallel)
+                .map(|s| [self.token(test.depth + i + s)])
+                .collect();
+            let feeds: Vec<_> = sequences
+                .iter()
+                .zip(&tokens)
+                .map(|(s, t)| (*s, &t[..]))
+                .collect();
             self.feed(&feeds, Want::Last)?;
+            let now = Instant::now();
+            samples.steps.push(now - last);
+            last = now;
         }
-        let time = start.elapsed();
+        samples.times.push(start.elapsed());
+        drop(busy);
+        if let Some(profile) = self.engine.take_profile() {
+            samples.profile.get_or_insert_default().add(&profile);
+        }
         for sequence in sequences {
             self.engine.remove(sequence);
         }
-        Ok(time)
+        Ok(())
     }
 
     fn feed(&mut self, tokens: &[(SeqId, &[TokenId])], want: Want) -> Result<()> {

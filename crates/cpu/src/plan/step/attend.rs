@@ -9,7 +9,7 @@ use crate::kernels::{
     attention::{Attention, Mask, Output, Pages, Run, Task},
     kv::KvLayout,
 };
-use puna_graph::{Batch, LayerId, PageId, Reach, ops};
+use puna_graph::{Batch, LayerId, PAGE_POSITIONS, PageId, Reach, ops};
 use std::{num::NonZeroUsize, ops::Range};
 
 /// Queries of a chunk, at most.
@@ -123,6 +123,32 @@ impl AttendStep {
         schedule.partial_floats = schedule.partial_floats.max(partials.sum());
         let scratch = attention.scratch_len(QUERIES.min(batch.tokens.len()));
         schedule.scratch_floats = schedule.scratch_floats.max(scratch);
+    }
+
+    /// The layer.
+    pub(crate) fn layer(&self) -> LayerId {
+        self.layer
+    }
+
+    /// Each position that a sequence's queries see is read once; each query is held against each that it sees.
+    pub(crate) fn work(&self, run: &RunState<'_>) -> puna_graph::Work {
+        let (mut positions, mut pairs) = (0, 0);
+        for batch_run in run.batch.runs {
+            let first = batch_run.first_position as usize;
+            let seen = |position: usize| match self.mask {
+                Mask::Window(n) => (position + 1).min(n.get()),
+                _ => position + 1,
+            };
+            let queries = batch_run.rows.len();
+            positions += (seen(first) + queries - 1).min(first + queries);
+            pairs += (first..first + queries).map(seen).sum::<usize>();
+        }
+        let dims = self.layout.k_dim() + self.layout.v_dim();
+        puna_graph::Work {
+            cache_bytes: (positions * self.layout.page_bytes() / PAGE_POSITIONS) as u64,
+            float_ops: 2 * pairs as u64 * self.heads as u64 * dims as u64,
+            ..puna_graph::Work::default()
+        }
     }
 
     /// Floats that the segments of `work` leave, over all KV heads.

@@ -6,7 +6,7 @@ use crate::kernels::{
     elementwise::{Activation, Combine},
     linear::{Activations, MOST_ROWS, PANEL_ROWS, Panel},
 };
-use puna_graph::{Rows, ValueId, Vector, Weight, WeightId};
+use puna_graph::{Rows, ValueId, Vector, Weight, WeightId, Work};
 use std::ops::Range;
 
 /// Weight bytes of a chunk for few tokens: some microseconds of memory traffic.
@@ -60,6 +60,12 @@ pub(crate) fn scratch_floats(tokens: usize) -> usize {
 }
 
 impl LinearPart {
+    /// Its matrices.
+    pub(crate) fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+        let gated = self.gated.as_ref().map(|(matrix, _)| matrix);
+        std::iter::once(&self.matrix).chain(gated)
+    }
+
     fn pairs(&self, run: &RunState<'_>) -> usize {
         run.graph
             .weight(self.matrix.weight)
@@ -120,6 +126,30 @@ impl LinearStep {
             index -= chunks;
         }
         None
+    }
+
+    /// Its matrices.
+    pub(crate) fn matrices(&self) -> impl Iterator<Item = &Matrix> {
+        self.parts.iter().flat_map(LinearPart::matrices)
+    }
+
+    /// Every matrix once, and two operations per element and row.
+    pub(crate) fn work(&self, run: &RunState<'_>) -> Work {
+        let mut work = Work::default();
+        let rows = run.row_count(self.rows) as u64;
+        if rows == 0 {
+            return work;
+        }
+        for matrix in self.matrices() {
+            let weight = run.graph.weight(matrix.weight);
+            let ops = 2 * weight.rows() as u64 * weight.cols() as u64 * rows;
+            work.weight_bytes += weight.rows() as u64 * weight.row_bytes() as u64;
+            match matrix.input {
+                Packed::F32(_) => work.float_ops += ops,
+                Packed::Q8 { .. } => work.integer_ops += ops,
+            }
+        }
+        work
     }
 
     pub(crate) fn execute(&self, run: &RunState<'_>, chunk: usize, worker: usize) {

@@ -10,7 +10,7 @@ pub(crate) use rows::{RowCodec, RowOp, RowsStep};
 
 use super::arena::{Arena, Buffer};
 use crate::{cache::CpuCache, kernels::Kernels, memory::Block};
-use puna_graph::{Batch, Graph, Rows};
+use puna_graph::{Batch, Graph, Rows, Work};
 
 /// One parallel region.
 #[derive(Debug)]
@@ -20,6 +20,18 @@ pub(crate) enum Step {
     Attend(AttendStep),
     /// Puts together what the [`AttendStep`] before it left in parts.
     Merge,
+}
+
+impl Step {
+    /// What it has to do at least.
+    pub(crate) fn work(&self, run: &RunState<'_>) -> Work {
+        match self {
+            Self::Rows(step) => step.work(run),
+            Self::Linear(step) => step.work(run),
+            Self::Attend(step) => step.work(run),
+            Self::Merge => Work::default(),
+        }
+    }
 }
 
 /// A value as linears read it, by its buffers.

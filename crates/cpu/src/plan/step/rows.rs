@@ -11,7 +11,7 @@ use crate::{
     plan::arena::Plain,
 };
 use puna_graph::{
-    LayerId, PAGE_POSITIONS, Rows, WeightId,
+    LayerId, PAGE_POSITIONS, Rows, WeightId, Work,
     ops::{Norm, RopeOrder},
 };
 use puna_quant::{Codec, Q8Row, Q8RowMut};
@@ -101,6 +101,24 @@ impl RowsStep {
 
     pub(crate) fn chunks(&self, run: &RunState<'_>) -> usize {
         run.row_count(self.rows).div_ceil(self.rows_per_chunk(run))
+    }
+
+    /// Rows of embedding tables, and what goes into the cache.
+    pub(crate) fn work(&self, run: &RunState<'_>) -> Work {
+        let mut work = Work::default();
+        let rows = run.row_count(self.rows) as u64;
+        for op in &self.ops {
+            match op {
+                RowOp::Embed { table, .. } => {
+                    work.weight_bytes += rows * run.graph.weight(*table).row_bytes() as u64;
+                }
+                RowOp::Store { layout, .. } => {
+                    work.cache_bytes += rows * (layout.page_bytes() / PAGE_POSITIONS) as u64;
+                }
+                _ => {}
+            }
+        }
+        work
     }
 
     pub(crate) fn execute(&self, run: &RunState<'_>, chunk: usize) {
