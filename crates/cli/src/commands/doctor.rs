@@ -46,12 +46,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let mut line = |name: &str, value: String| writeln!(output, "{name:<14} {value}");
     line("puna", env!("CARGO_PKG_VERSION").to_owned())?;
-    line("cpu", cpu_model().unwrap_or_else(|| std::env::consts::ARCH.to_owned()))?;
+    line(
+        "cpu",
+        cpu_model().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+    )?;
     line("features", features().join(" "))?;
     line("kernels", kernels(forced))?;
     line("threads", threads.to_string())?;
     if let [Some(total), Some(free)] = ["MemTotal", "MemAvailable"].map(memory) {
-        line("memory", format!("{}, {} available", shown::bytes(total), shown::bytes(free)))?;
+        line(
+            "memory",
+            format!("{}, {} available", shown::bytes(total), shown::bytes(free)),
+        )?;
     }
     if let Some(cache) = last_cache() {
         line("largest cache", shown::bytes(cache))?;
@@ -141,19 +147,28 @@ fn features() -> Vec<&'static str> {
         "sse4.1" "avx" "avx2" "fma" "f16c" "avxvnni" "avx512f" "avx512bw" "avx512vl" "avx512dq" "avx512vnni" "avx512vbmi"
         "avx512bf16" "avx512fp16"
     );
-    all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
+    all.into_iter()
+        .filter(|(_, has)| *has)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 #[cfg(target_arch = "aarch64")]
 fn features() -> Vec<&'static str> {
     let all = [
         ("neon", std::arch::is_aarch64_feature_detected!("neon")),
-        ("dotprod", std::arch::is_aarch64_feature_detected!("dotprod")),
+        (
+            "dotprod",
+            std::arch::is_aarch64_feature_detected!("dotprod"),
+        ),
         ("i8mm", std::arch::is_aarch64_feature_detected!("i8mm")),
         ("fp16", std::arch::is_aarch64_feature_detected!("fp16")),
         ("bf16", std::arch::is_aarch64_feature_detected!("bf16")),
     ];
-    all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
+    all.into_iter()
+        .filter(|(_, has)| *has)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

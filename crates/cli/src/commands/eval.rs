@@ -111,7 +111,9 @@ fn given(args: &Args) -> Result<Given> {
     match args.prompt.text()? {
         Some(text) => Ok(Given::Text(text)),
         None if piped::is_piped() => Ok(Given::Text(without_last_newline(piped::read_all()?))),
-        None => Err(usage_error("there are no tokens: give --tokens, --tokens-file, -p, -f or piped text")),
+        None => Err(usage_error(
+            "there are no tokens: give --tokens, --tokens-file, -p, -f or piped text",
+        )),
     }
 }
 
@@ -124,7 +126,10 @@ fn tokens(given: Given, engine: &Engine) -> Result<Vec<TokenId>> {
                 add_special: true,
                 parse_special: true,
             };
-            engine.tokenizer().map_err(EngineError::Vocabulary)?.encode(&text, encode)?
+            engine
+                .tokenizer()
+                .map_err(EngineError::Vocabulary)?
+                .encode(&text, encode)?
         }
     };
     if tokens.is_empty() {
@@ -170,11 +175,20 @@ impl<'a> Report<'a> {
         match output {
             Some(output) if self.top > 0 => {
                 let token = self.tokens[position].0;
-                let piece = self.piece(token).map_or_else(String::new, |p| format!(" {}", shown::quoted(p, 40)));
+                let piece = self
+                    .piece(token)
+                    .map_or_else(String::new, |p| format!(" {}", shown::quoted(p, 40)));
                 writeln!(output, "{position}: {token}{piece}")?;
                 for id in best {
-                    let piece = self.piece(id as u32).map_or_else(String::new, |p| shown::quoted(p, 40));
-                    writeln!(output, "  {id:>7} {:>10.4} {:>9.4}  {piece}", row[id], logprob(id))?;
+                    let piece = self
+                        .piece(id as u32)
+                        .map_or_else(String::new, |p| shown::quoted(p, 40));
+                    writeln!(
+                        output,
+                        "  {id:>7} {:>10.4} {:>9.4}  {piece}",
+                        row[id],
+                        logprob(id)
+                    )?;
                 }
             }
             Some(_) => {}
@@ -214,7 +228,11 @@ impl<'a> Report<'a> {
         }
         write!(output, "{} tokens", self.tokens.len())?;
         if let Some(nll) = nll {
-            write!(output, ", mean negative log-likelihood {nll:.5}, perplexity {:.4}", nll.exp())?;
+            write!(
+                output,
+                ", mean negative log-likelihood {nll:.5}, perplexity {:.4}",
+                nll.exp()
+            )?;
         }
         writeln!(output)?;
         output.flush()?;
@@ -274,7 +292,8 @@ impl Npy {
 /// The header of version 1.0: magic, length, a dictionary padded to 64 bytes.
 fn npy_header([rows, cols]: [usize; 2]) -> Vec<u8> {
     const PREFIX: usize = 10;
-    let mut text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
+    let mut text =
+        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
     let len = (PREFIX + text.len() + 1).next_multiple_of(64) - PREFIX;
     text.extend(std::iter::repeat_n(' ', len - 1 - text.len()));
     text.push('\n');

@@ -44,22 +44,36 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     found.sort_by(|a, b| a.name.cmp(&b.name));
     let mut output = Output::new();
     if args.json {
-        let list = found.iter().map(|m| {
-            json!({ "name": m.name, "path": m.path.to_string_lossy(), "bytes": m.bytes })
-        });
+        let list = found
+            .iter()
+            .map(|m| json!({ "name": m.name, "path": m.path.to_string_lossy(), "bytes": m.bytes }));
         return output.json(&Value::Array(list.collect()));
     }
-    let width = found.iter().map(|m| m.name.chars().count()).max().unwrap_or(0);
+    let width = found
+        .iter()
+        .map(|m| m.name.chars().count())
+        .max()
+        .unwrap_or(0);
     if !found.is_empty() {
         writeln!(output, "{:<width$}  {:>10}  PATH", "NAME", "SIZE")?;
     }
     for model in &found {
         let bytes = shown::bytes(model.bytes);
-        writeln!(output, "{:<width$}  {bytes:>10}  {}", model.name, model.path.display())?;
+        writeln!(
+            output,
+            "{:<width$}  {bytes:>10}  {}",
+            model.name,
+            model.path.display()
+        )?;
     }
     if found.is_empty() {
-        let place = config.cache.map_or_else(String::new, |c| format!(" in `{}`", c.display()));
-        writeln!(output, "no models{place}; `puna pull` fetches the default one")?;
+        let place = config
+            .cache
+            .map_or_else(String::new, |c| format!(" in `{}`", c.display()));
+        writeln!(
+            output,
+            "no models{place}; `puna pull` fetches the default one"
+        )?;
     }
     output.flush()?;
     Ok(())
@@ -67,7 +81,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// `hf:owner/repo/file.gguf` for what came from a hub, else the path.
 fn name(cache: &Path, path: &Path) -> String {
-    let in_hub = path.strip_prefix(cache.join("hub")).ok().and_then(Path::to_str);
+    let in_hub = path
+        .strip_prefix(cache.join("hub"))
+        .ok()
+        .and_then(Path::to_str);
     match in_hub {
         Some(rest) => format!("hf:{}", rest.replace('\\', "/")),
         None => path.display().to_string(),
@@ -85,7 +102,11 @@ fn walk(folder: &Path, depth: usize, visit: &mut dyn FnMut(&Path, u64)) -> io::R
         let file = std::fs::metadata(&path)?;
         if file.is_dir() && depth > 0 {
             walk(&path, depth - 1, visit)?;
-        } else if file.is_file() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gguf")) {
+        } else if file.is_file()
+            && path
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case("gguf"))
+        {
             let name = path.file_name().and_then(OsStr::to_str);
             match name.and_then(SplitName::parse) {
                 None => visit(&path, file.len()),
@@ -100,5 +121,7 @@ fn walk(folder: &Path, depth: usize, visit: &mut dyn FnMut(&Path, u64)) -> io::R
 /// Bytes of the parts that are there.
 fn bytes_of_all(part: &SplitName, folder: &Path) -> u64 {
     let files = part.all().map(|part| folder.join(part.file_name()));
-    files.map(|file| std::fs::metadata(file).map_or(0, |file| file.len())).sum()
+    files
+        .map(|file| std::fs::metadata(file).map_or(0, |file| file.len()))
+        .sum()
 }

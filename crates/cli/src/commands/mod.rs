@@ -1,12 +1,19 @@
 //! The subcommands, one file or folder each.
 
+mod bench;
+mod doctor;
+mod eval;
+mod inspect;
+mod list;
+mod pull;
+mod run;
+mod tokenize;
+
 use anyhow::Result;
 use clap::Subcommand;
 
 macro_rules! commands {
     ($($(#[$doc:meta])* $module:ident $name:ident),* $(,)?) => {
-        $(mod $module;)*
-
         /// A subcommand with its arguments.
         #[derive(Subcommand)]
         pub(crate) enum Command {

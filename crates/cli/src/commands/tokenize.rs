@@ -73,7 +73,9 @@ fn text(args: &Args) -> Result<Option<String>> {
     }
     match args.prompt.text()? {
         None if piped::is_piped() => Ok(Some(without_last_newline(piped::read_all()?))),
-        None => Err(usage_error("there is no text: give -p, -f, --decode or piped text")),
+        None => Err(usage_error(
+            "there is no text: give -p, -f, --decode or piped text",
+        )),
         text => Ok(text),
     }
 }
@@ -83,7 +85,10 @@ fn show(args: &Args, tokenizer: &Tokenizer, ids: &[TokenId]) -> Result<()> {
     let numbers: Vec<u32> = ids.iter().map(|id| id.0).collect();
     let piece = |id: &TokenId| tokenizer.piece(*id).unwrap_or_default();
     if args.json {
-        let pieces: Vec<_> = ids.iter().map(|id| String::from_utf8_lossy(piece(id))).collect();
+        let pieces: Vec<_> = ids
+            .iter()
+            .map(|id| String::from_utf8_lossy(piece(id)))
+            .collect();
         let value = if args.ids {
             json!(numbers)
         } else {
@@ -95,7 +100,12 @@ fn show(args: &Args, tokenizer: &Tokenizer, ids: &[TokenId]) -> Result<()> {
         writeln!(output, "{numbers:?}")?;
     } else {
         for id in ids {
-            writeln!(output, "{:>7}  {}", id.0, shown::quoted(piece(id), usize::MAX))?;
+            writeln!(
+                output,
+                "{:>7}  {}",
+                id.0,
+                shown::quoted(piece(id), usize::MAX)
+            )?;
         }
     }
     if args.show_count {

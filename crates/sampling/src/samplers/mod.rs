@@ -3,6 +3,12 @@
 //! A further sampler is a file here that holds a `SPEC` and a line in the list at its place in the order, and its options in
 //! `SamplerOptions`.
 
+mod min_p;
+mod penalties;
+mod temperature;
+mod top_k;
+mod top_p;
+
 use crate::{Candidates, SamplerOptions, SamplingError};
 
 /// One step of the chain.
@@ -33,8 +39,6 @@ struct Spec {
 
 macro_rules! samplers {
     ($($module:ident $kind:ident),* $(,)?) => {
-        $(mod $module;)*
-
         /// A sampler that can stand in an order.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]

@@ -10,8 +10,11 @@ pub(super) const SPEC: Spec = Spec {
     letter: 'e',
     aliases: &["penalty", "repetitionpenalty", "repeatpenalty"],
     build: |options| {
-        let (repeat, frequency, presence) =
-            (options.repeat_penalty, options.frequency_penalty, options.presence_penalty);
+        let (repeat, frequency, presence) = (
+            options.repeat_penalty,
+            options.frequency_penalty,
+            options.presence_penalty,
+        );
         let off = repeat == 1.0 && frequency == 0.0 && presence == 0.0;
         (options.repeat_last_n > 0 && !off).then(|| {
             Box::new(Penalties {
@@ -32,16 +35,24 @@ struct Penalties {
     repeat: f32,
     frequency: f32,
     presence: f32,
-    recent: VecDeque<u32>, // at most `last_n`, oldest first
+    recent: VecDeque<u32>,      // at most `last_n`, oldest first
     counts: BTreeMap<u32, u32>, // of the tokens in `recent`
 }
 
 impl Penalties {
     fn penalise(&self, logit: f32, count: u32) -> f32 {
-        let repeated = if logit <= 0.0 { logit * self.repeat } else { logit / self.repeat };
+        let repeated = if logit <= 0.0 {
+            logit * self.repeat
+        } else {
+            logit / self.repeat
+        };
         let result = repeated - count as f32 * self.frequency - self.presence;
         // Infinity minus infinity, from absurd options.
-        if result.is_nan() { f32::NEG_INFINITY } else { result }
+        if result.is_nan() {
+            f32::NEG_INFINITY
+        } else {
+            result
+        }
     }
 }
 

@@ -9,7 +9,9 @@ pub(super) const SPEC: Spec = Spec {
     aliases: &[],
     build: |options| {
         let k = usize::try_from(options.top_k).ok().filter(|&k| k > 0)?;
-        Some(Box::new(TopK { k: k.max(options.min_keep) }))
+        Some(Box::new(TopK {
+            k: k.max(options.min_keep),
+        }))
     },
 };
 

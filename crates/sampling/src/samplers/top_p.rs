@@ -10,7 +10,12 @@ pub(super) const SPEC: Spec = Spec {
     aliases: &["nucleus"],
     build: |options| {
         let (p, min_keep) = (options.top_p, options.min_keep.max(1));
-        (p < 1.0).then(|| Box::new(TopP { p: f64::from(p), min_keep }) as Box<dyn Sampler>)
+        (p < 1.0).then(|| {
+            Box::new(TopP {
+                p: f64::from(p),
+                min_keep,
+            }) as Box<dyn Sampler>
+        })
     },
 };
 

@@ -25,7 +25,10 @@ fuzz_target!(|data: &[u8]| {
     files.config = parts.next();
     let Ok(loaded) = files.load() else { return };
     if let Ok(tokenizer) = Tokenizer::new(loaded.vocabulary) {
-        let options = EncodeOptions { add_special: true, parse_special: true };
+        let options = EncodeOptions {
+            add_special: true,
+            parse_special: true,
+        };
         let _ = tokenizer.encode("Hello, wörld 12 🦙\n", options);
     }
 });

@@ -27,13 +27,20 @@ pub(super) fn text(args: &Args, gguf: &Arc<Gguf>) -> String {
             shown::bytes(need.cache),
             shown::bytes(need.total()),
         ),
-        Err(error) => format!("memory: not known, since the model cannot be run: {}", failure::one_line(&error)),
+        Err(error) => format!(
+            "memory: not known, since the model cannot be run: {}",
+            failure::one_line(&error)
+        ),
     }
 }
 
 fn types(args: &Args) -> String {
     let (keys, values) = (args.cache.keys().name(), args.cache.values().name());
-    if keys == values { keys.to_owned() } else { format!("{keys}/{values}") }
+    if keys == values {
+        keys.to_owned()
+    } else {
+        format!("{keys}/{values}")
+    }
 }
 
 pub(super) fn json(args: &Args, gguf: &Arc<Gguf>) -> Value {

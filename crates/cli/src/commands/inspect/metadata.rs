@@ -23,7 +23,9 @@ pub(super) fn print(metadata: &Metadata, full: bool, output: &mut Output) -> Res
 
 fn text(value: &Meta, full: bool) -> String {
     match value {
-        Meta::String(text) => shown::quoted(text.as_bytes(), if full { usize::MAX } else { CHARACTERS }),
+        Meta::String(text) => {
+            shown::quoted(text.as_bytes(), if full { usize::MAX } else { CHARACTERS })
+        }
         Meta::Array(array) => array_text(array, full),
         Meta::F32(x) => x.to_string(),
         Meta::F64(x) => x.to_string(),
@@ -34,7 +36,11 @@ fn text(value: &Meta, full: bool) -> String {
 
 fn array_text(array: &Array, full: bool) -> String {
     let shown = if full { array.len() } else { FIRST };
-    let mut items: Vec<_> = array.iter().take(shown).map(|item| text(&item, full)).collect();
+    let mut items: Vec<_> = array
+        .iter()
+        .take(shown)
+        .map(|item| text(&item, full))
+        .collect();
     let mut more = String::new();
     if array.len() > shown {
         items.push("...".to_owned());
@@ -44,7 +50,9 @@ fn array_text(array: &Array, full: bool) -> String {
 }
 
 pub(super) fn json(metadata: &Metadata, full: bool) -> Value {
-    let entries = metadata.iter().map(|(key, value)| (key.to_owned(), value_json(value, full)));
+    let entries = metadata
+        .iter()
+        .map(|(key, value)| (key.to_owned(), value_json(value, full)));
     Value::Object(entries.collect())
 }
 
@@ -65,7 +73,10 @@ fn value_json(value: &Meta, full: bool) -> Value {
         }),
         other => {
             let n = other.integer().unwrap_or_default();
-            i64::try_from(n).map_or_else(|_| json!(u64::try_from(n).unwrap_or_default()), |n| json!(n))
+            i64::try_from(n).map_or_else(
+                |_| json!(u64::try_from(n).unwrap_or_default()),
+                |n| json!(n),
+            )
         }
     }
 }

@@ -57,7 +57,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             object.insert("memory".into(), memory::json(args, &gguf));
         }
         if all || args.metadata {
-            object.insert("metadata".into(), metadata::json(gguf.metadata(), args.full));
+            object.insert(
+                "metadata".into(),
+                metadata::json(gguf.metadata(), args.full),
+            );
         }
         if all || args.tensors {
             object.insert("tensors".into(), tensors::json(&gguf));
@@ -73,7 +76,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         metadata::print(gguf.metadata(), args.full, &mut output)?;
     }
     if all || args.tensors {
-        heading(&mut output, all || args.metadata, "tensors", gguf.tensors().len())?;
+        heading(
+            &mut output,
+            all || args.metadata,
+            "tensors",
+            gguf.tensors().len(),
+        )?;
         tensors::print(&gguf, &mut output)?;
     }
     output.flush()?;
@@ -125,18 +133,35 @@ fn summary(path: &Path, gguf: &Gguf) -> Map<String, Value> {
 fn print_summary(path: &Path, gguf: &Gguf, output: &mut Output) -> Result<()> {
     let mut line = |name: &str, value: &str| writeln!(output, "{name:<13} {value}");
     line("file", &path.display().to_string())?;
-    let bytes: u64 = gguf.files().iter().map(puna::gguf::SourceFile::byte_len).sum();
+    let bytes: u64 = gguf
+        .files()
+        .iter()
+        .map(puna::gguf::SourceFile::byte_len)
+        .sum();
     let parts = match gguf.files().len() {
         1 => String::new(),
         n => format!(" in {n} files"),
     };
-    line("size", &format!("{}{parts}, GGUF version {}", shown::bytes(bytes), gguf.version()))?;
+    line(
+        "size",
+        &format!(
+            "{}{parts}, GGUF version {}",
+            shown::bytes(bytes),
+            gguf.version()
+        ),
+    )?;
     if let Some(name) = text(gguf, "general.name") {
         line("name", name)?;
     }
-    line("architecture", text(gguf, "general.architecture").unwrap_or("not given"))?;
+    line(
+        "architecture",
+        text(gguf, "general.architecture").unwrap_or("not given"),
+    )?;
     let bits = bits_per_weight(gguf).map_or_else(String::new, |b| format!(", {b:.2} bits each"));
-    line("parameters", &format!("{}{bits}", shown::count(models::parameters(gguf))))?;
+    line(
+        "parameters",
+        &format!("{}{bits}", shown::count(models::parameters(gguf))),
+    )?;
     line("types", &tensors::types_text(gguf))?;
     Ok(())
 }

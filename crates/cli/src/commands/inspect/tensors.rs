@@ -32,8 +32,16 @@ pub(super) fn types_json(gguf: &Gguf) -> Value {
 
 pub(super) fn types_text(gguf: &Gguf) -> String {
     let types = types(gguf).into_iter().map(|(t, count, bytes)| {
-        let missing = if t.codec().is_some() { "" } else { ", not supported yet" };
-        format!("{} ({count} tensors, {}{missing})", t.name(), shown::bytes(bytes))
+        let missing = if t.codec().is_some() {
+            ""
+        } else {
+            ", not supported yet"
+        };
+        format!(
+            "{} ({count} tensors, {}{missing})",
+            t.name(),
+            shown::bytes(bytes)
+        )
     });
     types.collect::<Vec<_>>().join(", ")
 }
@@ -54,11 +62,19 @@ pub(super) fn json(gguf: &Gguf) -> Value {
 }
 
 pub(super) fn print(gguf: &Gguf, output: &mut Output) -> Result<()> {
-    let width = gguf.tensors().iter().map(|t| t.name.len()).max().unwrap_or(0);
+    let width = gguf
+        .tensors()
+        .iter()
+        .map(|t| t.name.len())
+        .max()
+        .unwrap_or(0);
     for t in gguf.tensors() {
         let (name, ty) = (&t.name, t.element_type.name());
         let dims: Vec<_> = t.dims.iter().map(ToString::to_string).collect();
-        let (shape, bytes) = (format!("[{}]", dims.join(", ")), shown::bytes(t.byte_len as u64));
+        let (shape, bytes) = (
+            format!("[{}]", dims.join(", ")),
+            shown::bytes(t.byte_len as u64),
+        );
         writeln!(output, "  {name:<width$}  {ty:<8} {shape:<16} {bytes:>11}")?;
     }
     Ok(())

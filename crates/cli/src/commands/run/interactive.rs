@@ -118,8 +118,15 @@ pub(super) fn run(args: &Args) -> Result<()> {
     flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&stop))
         .and_then(|_| flag::register(SIGINT, Arc::clone(&stop)))
         .context("cannot listen for Ctrl-C")?;
-    let kind = if session.is_chat() { "" } else { ", which has no chat template: texts are continued" };
-    let name = session.model.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let kind = if session.is_chat() {
+        ""
+    } else {
+        ", which has no chat template: texts are continued"
+    };
+    let name = session
+        .model
+        .file_name()
+        .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     eprintln!("{name}{kind} (/help for commands)");
     let mut talk = Talk {
         messages: system_message(args)?,
@@ -143,7 +150,10 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if let Some(path) = &history
         && let Err(error) = save_history(&mut editor, path)
     {
-        eprintln!("note: cannot save the history to `{}`: {error}", path.display());
+        eprintln!(
+            "note: cannot save the history to `{}`: {error}",
+            path.display()
+        );
     }
     result
 }
@@ -220,7 +230,9 @@ impl Talk<'_> {
         use puna::FinishReason::{Context, Length};
         match answer.finish {
             Finish::Interrupted => eprintln!("note: stopped"),
-            Finish::Reason(Context) => eprintln!("note: the context is full; /reset, or start with a larger -c"),
+            Finish::Reason(Context) => {
+                eprintln!("note: the context is full; /reset, or start with a larger -c")
+            }
             Finish::Reason(Length) => eprintln!("note: the limit of -n is reached"),
             Finish::Reason(_) => {}
         }
@@ -244,7 +256,10 @@ impl Talk<'_> {
             return "there is no system message".to_owned();
         }
         let text = texts.join("\n");
-        format!("the system's message is {}", shown::quoted(text.as_bytes(), usize::MAX))
+        format!(
+            "the system's message is {}",
+            shown::quoted(text.as_bytes(), usize::MAX)
+        )
     }
 
     fn system(&mut self, text: &str) -> Result<()> {
@@ -267,14 +282,22 @@ impl Talk<'_> {
         });
         let text = serde_json::to_string_pretty(&value)? + "\n";
         std::fs::write(file, text).with_context(|| format!("cannot write `{}`", file.display()))?;
-        eprintln!("{} saved to `{}`", count(self.messages.len()), file.display());
+        eprintln!(
+            "{} saved to `{}`",
+            count(self.messages.len()),
+            file.display()
+        );
         Ok(())
     }
 
     fn load(&mut self, file: &Path) -> Result<()> {
         self.messages = load(file).with_context(|| format!("`{}`", file.display()))?;
         let messages = count(self.messages.len());
-        eprintln!("{messages} loaded from `{}`; {}", file.display(), self.system_line());
+        eprintln!(
+            "{messages} loaded from `{}`; {}",
+            file.display(),
+            self.system_line()
+        );
         Ok(())
     }
 }
@@ -365,7 +388,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("talk.json");
         let list = r#"[{"role": "user", "content": "a"}]"#;
-        for text in [list.to_owned(), format!("{{\"model\": \"m\", \"messages\": {list}}}")] {
+        for text in [
+            list.to_owned(),
+            format!("{{\"model\": \"m\", \"messages\": {list}}}"),
+        ] {
             std::fs::write(&file, text).unwrap();
             assert_eq!(load(&file).unwrap(), [Message::new("user", "a")]);
         }

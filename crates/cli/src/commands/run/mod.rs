@@ -54,13 +54,24 @@ struct ChatArgs {
     #[arg(long, help_heading = "Prompt")]
     raw: bool,
     /// Jinja source of the chat template, or the name of one in the model file
-    #[arg(long, value_name = "TEMPLATE", conflicts_with = "raw", help_heading = "Prompt")]
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        conflicts_with = "raw",
+        help_heading = "Prompt"
+    )]
     chat_template: Option<String>,
     /// Read the chat template from a file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "chat_template"], help_heading = "Prompt")]
     chat_template_file: Option<PathBuf>,
     /// The system's message; also -sys
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "raw", help_heading = "Prompt")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        conflicts_with = "raw",
+        help_heading = "Prompt"
+    )]
     system_prompt: Option<String>,
     /// Read the system's message from a file; also -sysf
     #[arg(long, value_name = "FILE", conflicts_with_all = ["raw", "system_prompt"], help_heading = "Prompt")]

@@ -13,7 +13,11 @@ struct Stream(Output);
 
 impl Listener for Stream {
     fn text(&mut self, text: &str) -> Result<()> {
-        if text.is_empty() { Ok(()) } else { self.0.show(text) }
+        if text.is_empty() {
+            Ok(())
+        } else {
+            self.0.show(text)
+        }
     }
 }
 
@@ -62,11 +66,15 @@ pub(super) fn system_message(args: &Args) -> Result<Vec<Message>> {
     let text = match (&args.chat.system_prompt, &args.chat.system_prompt_file) {
         (Some(text), _) => Some(args.prompt.argument(text)),
         (None, Some(path)) => {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read the system's message from `{}`", path.display()))?;
+            let text = std::fs::read_to_string(path).with_context(|| {
+                format!("cannot read the system's message from `{}`", path.display())
+            })?;
             Some(without_last_newline(text))
         }
         (None, None) => None,
     };
-    Ok(text.map(|text| Message::new("system", text)).into_iter().collect())
+    Ok(text
+        .map(|text| Message::new("system", text))
+        .into_iter()
+        .collect())
 }

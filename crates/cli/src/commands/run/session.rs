@@ -116,7 +116,9 @@ impl Session {
         };
         let ids = self.tokenizer.encode(&text, encode)?;
         if ids.is_empty() {
-            return Err(usage_error("the prompt is empty, and this model has no token to begin a text with; give -p"));
+            return Err(usage_error(
+                "the prompt is empty, and this model has no token to begin a text with; give -p",
+            ));
         }
         Ok(ids)
     }
@@ -131,7 +133,11 @@ impl Session {
     }
 
     /// Answers a prompt. What the sequence holds of it is used again.
-    pub(super) fn answer(&mut self, prompt: Vec<TokenId>, listener: &mut dyn Listener) -> Result<Answer> {
+    pub(super) fn answer(
+        &mut self,
+        prompt: Vec<TokenId>,
+        listener: &mut dyn Listener,
+    ) -> Result<Answer> {
         let mut options = self.options.clone();
         options.max_tokens = match self.predict {
             Predict::Unlimited => None,
@@ -152,7 +158,12 @@ impl Session {
         };
         let mut finish = FinishReason::Length;
         while let Some(step) = generation.step(&mut self.engine)? {
-            let Step::Token { token, text, finish: reason } = step else {
+            let Step::Token {
+                token,
+                text,
+                finish: reason,
+            } = step
+            else {
                 answer.prompt_time = start.elapsed();
                 if listener.interrupted() {
                     return Ok(answer);
@@ -221,7 +232,12 @@ impl Session {
             "{:<11} {load:>24.1} ms\n{}{}finished    {}, seed {}\n",
             "load",
             line("prompt", prompt_n, answer.prompt_time, from_cache),
-            line("generation", answer.ids.len(), answer.predicted_time, String::new()),
+            line(
+                "generation",
+                answer.ids.len(),
+                answer.predicted_time,
+                String::new()
+            ),
             answer.finish.name(),
             answer.seed,
         )
@@ -266,10 +282,14 @@ fn chat(args: &Args, engine: &Engine, tokenizer: &Arc<Tokenizer>) -> Result<Opti
     }
     let found = Chat::from_gguf(gguf, None, tokenizer)?;
     if found.is_none() && chat.chat {
-        bail!("--chat: the model has no chat template; give one with --chat-template or --chat-template-file, or use --raw");
+        bail!(
+            "--chat: the model has no chat template; give one with --chat-template or --chat-template-file, or use --raw"
+        );
     }
     if found.is_none() && (chat.system_prompt.is_some() || chat.system_prompt_file.is_some()) {
-        bail!("a system message needs a chat template, which the model does not have; give one with --chat-template-file");
+        bail!(
+            "a system message needs a chat template, which the model does not have; give one with --chat-template-file"
+        );
     }
     Ok(found)
 }
