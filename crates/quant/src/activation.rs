@@ -103,8 +103,8 @@ impl ActivationRow<'_> {
 /// bits: unlike `round_ties_even` it is one instruction on every CPU and vectorizes.
 const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23
 
-/// Blocks whose greatest magnitude is below this become zeros. Products of scales then never are subnormal, so that a power of two may be
-/// moved from one factor to another without a change of bits.
+/// Blocks whose greatest magnitude is below this become zeros. Products with the f16 scales of weights then never are subnormal, so that a
+/// kernel may move a power of two from a scale to the integers, as it does where it shifts weights up, without a change of bits.
 pub const SMALLEST_BLOCK: f32 = 1.0 / (1u64 << 60) as f32;
 /// Blocks whose greatest magnitude is this or more count as not finite, for the same reason at the other end: 2^100.
 pub const LARGEST_BLOCK: f32 = (1u128 << 100) as f32;

@@ -436,10 +436,10 @@ fn random_bytes_of_every_type_and_length_never_panic() {
             }
             decode(codec, &row);
             first_non_finite(t, &row);
-            for i in 0..2 {
+            for quants in &quants {
                 let x = match codec.activation() {
                     ActivationKind::Q8 => ActivationRow::Q8(Q8Row {
-                        quants: &quants[i],
+                        quants,
                         scales: &[f32::MAX; 32],
                         sums: &[f32::INFINITY; 32],
                         offsets: &[i32::MIN; 32],

@@ -4,6 +4,11 @@
 
 use crate::error::TokenizerError;
 
+/// Longest text that a rule may put in place of another: Unicode's longest takes 33 bytes.
+const MOST_REPLACEMENT: usize = 64;
+/// Longest text that a rule is looked up for; more would be a double array that leads in a circle.
+const MOST_RULE: usize = 256;
+
 /// A set of rules. Reading goes only where the data is, whatever the data says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Charsmap {
@@ -81,6 +86,9 @@ impl Charsmap {
             .get(value..)
             .ok_or_else(|| bad("a rule points behind the replacements"))?;
         let replacement = replacement.split(|&b| b == 0).next().unwrap_or_default();
+        if replacement.len() > MOST_REPLACEMENT {
+            return Err(bad("a replacement is longer than 64 bytes"));
+        }
         let replacement =
             std::str::from_utf8(replacement).map_err(|_| bad("a replacement is not UTF-8"))?;
         Ok(Some((length, replacement)))
@@ -89,7 +97,7 @@ impl Charsmap {
     fn find(&self, text: &[u8]) -> Option<(usize, usize)> {
         let mut best = None;
         let mut node = self.unit(0)?.offset();
-        for (&byte, length) in text.iter().zip(1..) {
+        for (&byte, length) in text.iter().zip(1..).take(MOST_RULE) {
             node ^= usize::from(byte);
             let Some(unit) = self
                 .unit(node)
@@ -103,5 +111,46 @@ impl Charsmap {
             }
         }
         best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A charsmap whose units are zeros but for these, followed by one replacement.
+    fn charsmap(units: &[(usize, u32)], replacement: &[u8]) -> Charsmap {
+        let mut array = [0u32; 256];
+        for &(index, unit) in units {
+            array[index] = unit;
+        }
+        let mut bytes = 1024u32.to_le_bytes().to_vec();
+        bytes.extend(array.iter().flat_map(|u| u.to_le_bytes()));
+        bytes.extend(replacement);
+        bytes.push(0);
+        Charsmap::new(&bytes).unwrap()
+    }
+
+    #[test]
+    fn a_replacement_that_would_blow_up_texts_is_refused() {
+        // `a` is in unit 97, has a value, and that is in unit 97 ^ 3.
+        let rule = [(97, 97 | 1 << 8 | 3 << 10), (97 ^ 3, 1 << 31)];
+        let short = charsmap(&rule, &[b'x'; MOST_REPLACEMENT]);
+        let (length, replacement) = short.longest("aa").unwrap().unwrap();
+        assert_eq!((length, replacement.len()), (1, MOST_REPLACEMENT));
+        let long = charsmap(&rule, &[b'x'; MOST_REPLACEMENT + 1]);
+        assert!(long.longest("aa").is_err());
+    }
+
+    #[test]
+    fn an_array_that_leads_in_a_circle_is_left_after_the_longest_rule() {
+        // Each `a` leads back to unit 97, which ends a rule.
+        let circle = charsmap(&[(97, 97 | 1 << 8 | 97 << 10), (0, 1 << 31)], b"x");
+        let text = "a".repeat(10 * MOST_RULE);
+        assert!(
+            circle
+                .find(text.as_bytes())
+                .is_none_or(|(length, _)| length <= MOST_RULE)
+        );
     }
 }

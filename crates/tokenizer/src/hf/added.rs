@@ -17,6 +17,15 @@ pub(super) struct Entry {
     pub(super) score: f32,
 }
 
+/// What a token of a file means that has another text than the vocabulary's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// A contradiction.
+    Keep,
+    /// Its name, where the model's own file leaves it free.
+    Rename,
+}
+
 /// Tokens by id, and everything else of the vocabulary.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -91,6 +100,7 @@ impl Table {
     fn add(
         &mut self,
         file: &'static str,
+        names: Names,
         id: usize,
         text: &str,
         special: bool,
@@ -105,7 +115,7 @@ impl Table {
                 // A piece of WordPiece is written with its space, an added token is not; and the pieces that a `SentencePiece`
                 // file keeps free are named by the configuration.
                 let same = entry.text.strip_prefix('▁') == Some(text);
-                let renamed = self.rest.model != Model::Bpe && file != super::tokenizer_json::FILE;
+                let renamed = self.rest.model != Model::Bpe && names == Names::Rename;
                 if !(renamed || same && self.rest.model == Model::WordPiece) {
                     return Err(HfError::Contradiction {
                         file,
@@ -139,11 +149,8 @@ impl Table {
     }
 
     /// Adds the `added_tokens` of a `tokenizer.json`.
-    pub(super) fn add_from_json(
-        &mut self,
-        json: &Value,
-        file: &'static str,
-    ) -> Result<(), HfError> {
+    pub(super) fn add_from_json(&mut self, json: &Value, names: Names) -> Result<(), HfError> {
+        let file = super::tokenizer_json::FILE;
         let Some(added) = json.get("added_tokens").filter(|v| !v.is_null()) else {
             return Ok(());
         };
@@ -162,7 +169,7 @@ impl Table {
                 ));
             };
             let special = token.get("special").and_then(Value::as_bool);
-            self.add(file, number(id), text, special.unwrap_or(false))?;
+            self.add(file, names, number(id), text, special.unwrap_or(false))?;
         }
         Ok(())
     }
@@ -183,7 +190,7 @@ impl Table {
                 return Err(bad_field(CONFIG, "added_tokens_decoder", token, expected));
             };
             let special = token.get("special").and_then(Value::as_bool);
-            self.add(CONFIG, id, text, special.unwrap_or(false))?;
+            self.add(CONFIG, Names::Rename, id, text, special.unwrap_or(false))?;
         }
         for (text, id) in added_tokens.as_object().into_iter().flatten() {
             let Some(id) = id.as_u64().map(number) else {
@@ -192,7 +199,7 @@ impl Table {
             if self.entry(id).is_none() {
                 // The file does not say what is special; it looks like it.
                 let special = text.starts_with('<') && text.ends_with('>');
-                self.add(ADDED, id, text, special)?;
+                self.add(ADDED, Names::Rename, id, text, special)?;
             }
         }
         Ok(())

@@ -149,7 +149,7 @@ impl Files {
         if let Some(bytes) = &self.tokenizer_model {
             match sentencepiece::read(bytes, notes) {
                 Ok(mut table) => {
-                    table.add_from_json(json, "tokenizer_config.json")?;
+                    table.add_from_json(json, added::Names::Rename)?;
                     return Ok(table);
                 }
                 // Files of other kinds have this name too.

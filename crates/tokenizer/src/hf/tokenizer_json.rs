@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::added::Table;
+use super::added::{Names, Table};
 use super::error::{bad_field, shown};
 use super::{HfError, bpe, unigram, wordpiece};
 
@@ -26,7 +26,7 @@ pub(super) fn read(json: &Value, notes: &mut Vec<String>) -> Result<Table, HfErr
             });
         }
     };
-    table.add_from_json(json, FILE)?;
+    table.add_from_json(json, Names::Keep)?;
     Ok(table)
 }
 

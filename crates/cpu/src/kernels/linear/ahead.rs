@@ -8,7 +8,7 @@ use super::isa::{Isa, Rows};
 
 /// Bytes of a line.
 const LINE: usize = 64;
-/// How far behind the rows at work asking begins at least.
+/// How far beyond the begin of the rows at work asking begins at least.
 const LEAST: usize = 48 << 10;
 
 /// Walks over the lines that follow a kernel's rows.

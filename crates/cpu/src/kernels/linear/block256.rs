@@ -3,8 +3,8 @@
 use super::ahead::Ahead;
 use super::dots::{Part, WeightBytes, X, add_block, dots, lower};
 use super::frame::{
-    ASKING_TOKENS, DIRECT_TOKENS, Quads, Segment, Segments, Strip, Tile, each, each_panel,
-    each_token, groups, leave, match_group, most_tokens, resume,
+    ASKING_TOKENS, DIRECT_TOKENS, MOST_BLOCK_BYTES, Quads, Segment, Segments, Strip, Tile, each,
+    each_panel, each_token, groups, leave, match_group, most_tokens, resume,
 };
 use super::isa::{Isa, Rows};
 use super::{Activations, MOST_ROWS, PANEL_ROWS, Panel};
@@ -162,19 +162,22 @@ unsafe fn fill<I: Isa, W: Block256>(isa: I, tile: &mut Tile, rows: Rows, ahead: 
     // SAFETY: the caller's promise.
     let (kept, header) = unsafe { W::header(isa, rows) };
     let header = header.ready::<W>(isa);
-    each!([0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] |j| {
-        if j < 256 / W::SUB {
-            let scales = (header.scale::<W>(isa, j), header.minimum::<W>(isa, j));
-            tile.set_scales(isa, j, scales, W::MIN);
+    each!(
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+        |j| {
+            if j < 256 / W::SUB {
+                let scales = (header.scale::<W>(isa, j), header.minimum::<W>(isa, j));
+                tile.set_scales(isa, j, scales, W::MIN);
+            }
         }
-    });
+    );
     for chunk in 0..8 / W::UNITS {
         // SAFETY: the caller's promise.
         let raw = unsafe { W::load(isa, rows, &kept, chunk) };
-        each!([0 1 2 3] |u| {
+        each!([0, 1, 2, 3], |u| {
             if u < W::UNITS {
                 let at = (chunk * W::UNITS + u) * 8;
-                each!([0 1 2 3 4 5 6 7] |i| {
+                each!([0, 1, 2, 3, 4, 5, 6, 7], |i| {
                     tile.set_quad(isa, at + i, W::quad(isa, &raw, u, i));
                 });
                 ahead.step(isa);
@@ -250,12 +253,18 @@ impl<I: Isa, W: Block256, const P: usize> Strip for Lanes<I, W, P> {
                 let header = header.ready::<W>(isa);
                 for chunk in 0..8 / W::UNITS {
                     let raw = W::load(isa, rows, &kept, chunk);
-                    each!([0 1 2 3] |u| {
+                    each!([0, 1, 2, 3], |u| {
                         if u < W::UNITS {
                             let j = chunk * W::UNITS + u;
                             let scales = header.scales_of::<W>(isa, j);
                             let x = self.x.at(0, 8 * (self.first + b) + j);
-                            block::<I, W, 1, T>(isa, &[InChunk::<I, W>(&raw, u)], &scales, x, &mut acc);
+                            block::<I, W, 1, T>(
+                                isa,
+                                &[InChunk::<I, W>(&raw, u)],
+                                &scales,
+                                x,
+                                &mut acc,
+                            );
                             ahead.step(isa);
                         }
                     });
@@ -314,6 +323,7 @@ pub(super) unsafe fn panel<I: Isa, W: Block256>(
     x: &Activations<'_>,
     out: &mut [f32],
 ) {
+    const { assert!(W::BYTES <= MOST_BLOCK_BYTES) };
     let (x, tokens) = X::checked(panel, (256, W::BYTES), x, out);
     let blocks = x.blocks() / 8;
     let out = out.as_mut_ptr();

@@ -3,8 +3,8 @@
 use super::ahead::Ahead;
 use super::dots::{Part, WeightBytes, X, add_block, dots, lower};
 use super::frame::{
-    ASKING_TOKENS, DIRECT_TOKENS, Quads, Segment, Segments, Strip, Tile, each, each_panel, groups,
-    leave, match_group, most_tokens, resume,
+    ASKING_TOKENS, DIRECT_TOKENS, MOST_BLOCK_BYTES, Quads, Segment, Segments, Strip, Tile, each,
+    each_panel, groups, leave, match_group, most_tokens, resume,
 };
 use super::isa::{Isa, Rows};
 use super::{Activations, MOST_ROWS, PANEL_ROWS, Panel};
@@ -55,7 +55,7 @@ unsafe fn fill<I: Isa, W: Block32>(
     for b in 0..blocks {
         // SAFETY: the caller's promise.
         let raw = unsafe { W::load(isa, rows.skip(b * W::BYTES)) };
-        each!([0 1 2 3 4 5 6 7] |i| {
+        each!([0, 1, 2, 3, 4, 5, 6, 7], |i| {
             tile.set_quad(isa, b * 8 + i, W::quad(isa, &raw, i));
         });
         let (d, m) = W::scales(isa, &raw);
@@ -189,6 +189,7 @@ pub(super) unsafe fn panel<I: Isa, W: Block32>(
     x: &Activations<'_>,
     out: &mut [f32],
 ) {
+    const { assert!(W::BYTES <= MOST_BLOCK_BYTES) };
     let (x, tokens) = X::checked(panel, (32, W::BYTES), x, out);
     let out = out.as_mut_ptr();
     if I::WIDE && panel.rows == MOST_ROWS && tokens > DIRECT_TOKENS {

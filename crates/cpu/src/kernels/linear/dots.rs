@@ -14,7 +14,8 @@ pub(super) trait WeightBytes {
     const SIGNED: bool = false;
 }
 
-/// By how many bits weights are shifted up; see [`Isa::WIDE`].
+/// By how many bits weights are shifted up; see [`Isa::WIDE`]. Scales are divided by as much, which is exact: products of scales are far from
+/// subnormal, see [`puna_quant::SMALLEST_BLOCK`].
 pub(super) const fn raise<I: Isa, W: WeightBytes>() -> i32 {
     if I::WIDE && W::BIAS != 0 {
         7 - W::BIAS.trailing_zeros() as i32
@@ -202,7 +203,7 @@ pub(super) unsafe fn dots<I: Isa, W: WeightBytes, const P: usize, const T: usize
                 dots[p][t] = isa.begin(total[p][t]);
             });
         });
-        each!([0 1 2 3 4 5 6 7] |i| {
+        each!([0, 1, 2, 3, 4, 5, 6, 7], |i| {
             if part.has(i) {
                 if i > part.first() && i.is_multiple_of(depth) {
                     each_panel!(P, |p| {

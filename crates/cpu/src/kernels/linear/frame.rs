@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 /// Expands a block once for each literal, so that arrays indexed by it stay in registers: the compiler gives up on larger loops, and then
 /// keeps whole arrays in memory.
 macro_rules! each {
-    ([$($k:literal)*] |$i:ident| $body:block) => { $({ let $i: usize = $k; $body })* };
+    ([$($k:literal),*], |$i:ident| $body:block) => { $({ let $i: usize = $k; $body })* };
 }
 /// The same for those of up to eight tokens that are below a constant.
 macro_rules! each_token {
@@ -37,10 +37,10 @@ macro_rules! match_group {
     ($isa:ident, $p:ident, $left:expr, |$t:ident| $body:block) => {
         match $left {
             8.. if const { $p == 1 && $isa::TOKENS >= 8 } => match_group!(@ $t 8 $body),
-            // Eight are four and four: groups of less than three leave the multipliers waiting.
             6 | 9.. if const { $p == 2 } => match_group!(@ $t 6 $body),
-            4 | 6.. => match_group!(@ $t 4 $body),
-            3.. if const { $p == 2 } => match_group!(@ $t 3 $body),
+            // Five are three and two, seven are four and three, eight are four twice: smaller groups leave the multipliers waiting.
+            3 | 5 if const { $p == 2 } => match_group!(@ $t 3 $body),
+            4.. => match_group!(@ $t 4 $body),
             2.. => match_group!(@ $t 2 $body),
             _ => match_group!(@ $t 1 $body),
         }
@@ -117,6 +117,7 @@ pub(super) const ASKING_TOKENS: usize = 24;
 pub(super) const fn most_tokens<I: Isa, const P: usize>() -> usize {
     match P {
         1 => I::TOKENS,
+        // Twelve accumulators, twelve dots, and what they are made of.
         _ => 6,
     }
 }
@@ -140,8 +141,10 @@ pub(super) unsafe fn groups(strip: &impl Strip, tokens: usize, ahead: Ahead) {
     }
 }
 
+/// Largest block of a type.
+pub(super) const MOST_BLOCK_BYTES: usize = 256;
 /// Largest copy of a panel with fewer than sixteen rows.
-const STAGE_BYTES: usize = PANEL_ROWS * 292;
+const STAGE_BYTES: usize = PANEL_ROWS * MOST_BLOCK_BYTES;
 
 /// Cuts up to sixteen rows into segments: one if there are sixteen; else copies of a few blocks with the last row repeated, so that no kernel has to know.
 pub(super) struct Segments<'a> {

@@ -84,7 +84,8 @@ pub enum Activations<'a> {
 
 /// Multiplies a panel with every row of the activations.
 ///
-/// `out` is `[panels, tokens, 16]`, rows 16 to 31 being the second panel; lanes beyond `panel.rows` are written with unspecified values. No byte outside `panel.bytes` is read.
+/// `out` is `[panels, tokens, 16]`, rows 16 to 31 being the second panel; lanes beyond `panel.rows` hold unspecified values. No byte
+/// outside of `panel.bytes` is read.
 ///
 /// # Safety
 /// The CPU has the features of the kernel's [`Set`]. Shapes are checked by the kernel itself, which panics when they do not
@@ -108,7 +109,6 @@ impl<'a> Panel<'a> {
     }
 
     /// Panics if the shape is not that of rows of `cols` weights.
-    #[cfg(target_arch = "x86_64")]
     fn check(&self, cols: usize, block_len: usize, block_bytes: usize) {
         assert!(
             (1..=MOST_ROWS).contains(&self.rows),

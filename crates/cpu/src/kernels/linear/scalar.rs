@@ -43,6 +43,10 @@ impl<'a> Activations<'a> {
 
 #[inline(always)]
 fn panel<C: Spec>(panel: &Panel<'_>, x: &Activations<'_>, out: &mut [f32]) {
+    let ty = C::CODEC.element_type();
+    if let Activations::Q8 { cols, .. } = *x {
+        panel.check(cols, ty.block_len(), ty.block_bytes());
+    }
     let tokens = x.tokens();
     for t in 0..tokens {
         let x = x.row(t);

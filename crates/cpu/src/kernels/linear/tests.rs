@@ -22,7 +22,7 @@ const TYPES: [ElementType; 15] = [
     ElementType::Q8_K,
 ];
 
-const TOKENS: [usize; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 17, 31, 64, 70];
+const TOKENS: [usize; 15] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 21, 31, 64, 70];
 const MOST_TOKENS: usize = 70;
 const ROWS: [usize; 6] = [1, 15, 16, 17, 31, 32];
 

@@ -14,7 +14,7 @@ const CHUNK_BYTES: usize = 96 << 10;
 /// Multiply-adds of a chunk for many tokens.
 const CHUNK_WORK: usize = 8 << 20;
 /// Activation bytes that stay in the second-level cache while panels pass over them.
-const CACHED_BYTES: usize = 768 << 10;
+const CACHED_BYTES: usize = 1280 << 10;
 /// Fewest tokens worth a pass of their own over the weights.
 const MIN_TOKENS: usize = 64;
 
@@ -88,7 +88,14 @@ impl LinearStep {
     /// Tokens whose activations stay in cache together.
     fn tokens_per_block(&self, run: &RunState<'_>) -> usize {
         let cols = run.graph.node(self.input).shape.features;
-        (CACHED_BYTES / cols.max(1)).max(MIN_TOKENS)
+        let plain = |part: &LinearPart| matches!(part.matrix.input, Packed::F32(_));
+        let bytes = if self.parts.iter().any(plain) {
+            4 * cols
+        } else {
+            // A byte each, and five words for 32.
+            cols * 13 / 8
+        };
+        (CACHED_BYTES / bytes.max(1)).max(MIN_TOKENS)
     }
 
     fn blocks(&self, run: &RunState<'_>) -> usize {
