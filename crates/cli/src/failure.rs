@@ -41,13 +41,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         line.push_str(between);
         line.push_str(part);
     }
-    eprintln!("{line}; see --help");
+    tell!("{line}; see --help");
     ExitCode::from(2)
 }
 
 /// What is wrong with the arguments, found before the parser saw them.
 pub(crate) fn refused(problem: &str) -> ExitCode {
-    eprintln!("error: {problem}; see --help");
+    tell!("error: {problem}; see --help");
     ExitCode::from(2)
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if error.chain().any(closed) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: {}", one_line(error));
+    tell!("error: {}", one_line(error));
     ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn report_panic(info: &PanicHookInfo<'_>) {
         .location()
         .map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
     let text = text.replace(['\n', '\r'], " ");
-    eprintln!("error: internal fault{place}: {text}; this is a bug in puna, please report it");
+    tell!("error: internal fault{place}: {text}; this is a bug in puna, please report it");
 }
 
 #[cfg(test)]

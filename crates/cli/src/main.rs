@@ -1,12 +1,22 @@
 //! The `puna` program: runs, inspects and measures language models. Each subcommand is one file in `commands/`, flags that several of
 //! them share are groups in `args/`. All logic of models is in the library crates; what is here reads flags, prints and chooses exit codes.
 
+/// A line on the standard error. Where that is closed or full nothing can be told, which is no reason to stop.
+macro_rules! tell {
+    ($($text:tt)*) => { crate::output::tell(format_args!("{}\n", format_args!($($text)*))) };
+}
+/// The same without the line's end.
+macro_rules! tell_part {
+    ($($text:tt)*) => { crate::output::tell(format_args!($($text)*)) };
+}
+
 mod args;
 mod argv;
 mod backend;
 mod commands;
 mod elsewhere;
 mod failure;
+mod files;
 mod machine;
 mod models;
 mod output;
@@ -52,7 +62,7 @@ fn main() -> ExitCode {
         Err(error) => return failure::usage(&error),
     };
     for note in prepared.notes {
-        eprintln!("note: {note}");
+        tell!("note: {note}");
     }
     match panic::catch_unwind(|| cli.command.run()) {
         Ok(Ok(())) => ExitCode::SUCCESS,

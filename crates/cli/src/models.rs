@@ -54,7 +54,7 @@ impl Progress for Bar {
         }
         if !self.terminal {
             if self.name != name {
-                eprintln!("fetching {name}");
+                tell!("fetching {name}");
             }
             name.clone_into(&mut self.name);
             return;
@@ -87,8 +87,8 @@ impl Progress for Bar {
 
     fn note(&mut self, text: &str) {
         match &self.shown {
-            Some(bar) => bar.suspend(|| eprintln!("note: {text}")),
-            None => eprintln!("note: {text}"),
+            Some(bar) => bar.suspend(|| tell!("note: {text}")),
+            None => tell!("note: {text}"),
         }
     }
 }

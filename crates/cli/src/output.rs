@@ -68,3 +68,9 @@ impl Write for Output {
         quiet(self.0.flush())
     }
 }
+
+/// Text for the standard error, at once; see the macros in `main.rs`.
+pub(crate) fn tell(text: std::fmt::Arguments<'_>) {
+    // In one piece, so that lines of other programs do not come between.
+    let _ = std::io::stderr().write_all(text.to_string().as_bytes());
+}

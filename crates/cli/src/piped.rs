@@ -1,5 +1,6 @@
 //! What is piped in.
 
+use crate::files;
 use anyhow::{Context, Result};
 use std::{
     io::{Read, stdin},
@@ -28,13 +29,13 @@ pub(crate) fn read_all() -> Result<String> {
     let (done, wait) = mpsc::channel::<()>();
     let notice = thread::spawn(move || {
         if wait.recv_timeout(Duration::from_secs(3)) == Err(RecvTimeoutError::Timeout) {
-            eprintln!(
+            tell!(
                 "note: waiting for the end of the piped input (use < /dev/null if there is none)"
             );
         }
     });
     let mut text = String::new();
-    let read = stdin().read_to_string(&mut text);
+    let read = stdin().take(files::LARGEST).read_to_string(&mut text);
     drop(done);
     // It has nothing to give back.
     let _ = notice.join();

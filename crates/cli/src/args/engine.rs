@@ -98,7 +98,7 @@ impl EngineArgs {
     /// The engine's options.
     pub(crate) fn options(&self) -> EngineOptions {
         if self.flash_attn == Some(FlashAttention::Off) {
-            eprintln!("note: -fa off changes nothing: there is no other attention here");
+            tell!("note: -fa off changes nothing: there is no other attention here");
         }
         let mut options = EngineOptions::default();
         options.context = Some(self.ctx_size).filter(|n| *n > 0);

@@ -35,7 +35,7 @@ impl PromptArgs {
     /// The prompt, if one is given.
     pub(crate) fn text(&self) -> Result<Option<String>> {
         if let Some(path) = &self.file {
-            let text = std::fs::read_to_string(path)
+            let text = crate::files::read_text(path)
                 .with_context(|| format!("cannot read the prompt from `{}`", path.display()))?;
             return Ok(Some(without_last_newline(text)));
         }

@@ -3,6 +3,7 @@
 use crate::{
     args::{EngineArgs, ModelArgs, PromptArgs, without_last_newline},
     failure::usage_error,
+    files::{self, Target},
     output::Output,
     piped, shown,
 };
@@ -10,8 +11,7 @@ use anyhow::{Context, Result, bail};
 use puna::{Engine, EngineError, Feed, TokenId, Want, tokenizer::EncodeOptions};
 use serde_json::{Value, json};
 use std::{
-    fs::File,
-    io::{BufWriter, Write},
+    io::{BufWriter, IntoInnerError, Write},
     path::{Path, PathBuf},
 };
 
@@ -102,7 +102,7 @@ fn given(args: &Args) -> Result<Given> {
     }
     if let Some(path) = &args.tokens_file {
         let place = || format!("`{}`", path.display());
-        let text = std::fs::read(path).with_context(place)?;
+        let text = files::read(path).with_context(place)?;
         let ids = serde_json::from_slice(&text)
             .context("expected a JSON list of token ids")
             .with_context(place)?;
@@ -261,14 +261,14 @@ fn best(row: &[f32], k: usize) -> Vec<usize> {
 
 /// A `NumPy` file of float32, written row by row.
 struct Npy {
-    file: BufWriter<File>,
+    file: BufWriter<Target>,
     path: PathBuf,
 }
 
 impl Npy {
     fn create(path: &Path, shape: [usize; 2]) -> Result<Self> {
         let failed = || format!("cannot write `{}`", path.display());
-        let mut file = BufWriter::with_capacity(1 << 20, File::create(path).with_context(failed)?);
+        let mut file = BufWriter::with_capacity(1 << 20, Target::new(path).with_context(failed)?);
         file.write_all(&npy_header(shape)).with_context(failed)?;
         Ok(Self {
             file,
@@ -282,10 +282,12 @@ impl Npy {
         self.file.write_all(&bytes).with_context(failed)
     }
 
-    fn finish(mut self) -> Result<()> {
-        self.file
-            .flush()
-            .with_context(|| format!("cannot write `{}`", self.path.display()))
+    fn finish(self) -> Result<()> {
+        let failed = || format!("cannot write `{}`", self.path.display());
+        let target = self.file.into_inner().map_err(IntoInnerError::into_error);
+        target
+            .and_then(|target| target.finish(&self.path))
+            .with_context(failed)
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let gguf = Gguf::open(&args.model.path()?)?;
     let tokenizer = Tokenizer::from_gguf(gguf.metadata())?;
     for warning in tokenizer.warnings() {
-        eprintln!("note: {warning}");
+        tell!("note: {warning}");
     }
     if let Some(ids) = &args.decode {
         return decode(args, &tokenizer, ids);

@@ -10,6 +10,17 @@ use std::{
     time::Duration,
 };
 
+/// Most threads: as many as a plan may have.
+const MOST_THREADS: usize = 1024;
+
+/// A number of busy threads.
+pub(super) fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=MOST_THREADS) => Ok(count),
+        _ => Err(format!("expected a number of threads, 1 to {MOST_THREADS}")),
+    }
+}
+
 /// Until the system has found cores for the threads.
 const SETTLING: Duration = Duration::from_millis(30);
 

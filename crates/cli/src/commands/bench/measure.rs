@@ -30,13 +30,21 @@ pub(super) struct Test {
 impl Test {
     /// Tokens that are computed while time is taken.
     pub(super) fn tokens(&self) -> usize {
-        (self.prompt + self.generated) * self.parallel
+        self.prompt
+            .saturating_add(self.generated)
+            .saturating_mul(self.parallel)
     }
 
     /// Positions of the cache that all sequences need together.
     fn positions(&self) -> usize {
-        let each = self.depth + self.prompt + self.generated;
-        each.next_multiple_of(PAGE_POSITIONS) * self.parallel
+        let each = self
+            .depth
+            .saturating_add(self.prompt)
+            .saturating_add(self.generated);
+        let pages = each.div_ceil(PAGE_POSITIONS);
+        pages
+            .saturating_mul(PAGE_POSITIONS)
+            .saturating_mul(self.parallel)
     }
 }
 

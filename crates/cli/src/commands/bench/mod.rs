@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = positive)]
     repetitions: usize,
     /// Run each test also while so many threads keep cores busy, a list; one by default
-    #[arg(long, value_name = "LIST", value_delimiter = ',', num_args = 0..=1, default_missing_value = "1", value_parser = positive)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', num_args = 0..=1, default_missing_value = "1", value_parser = busy::threads)]
     disturb: Vec<usize>,
     /// Do not run each test once before it is measured
     #[arg(long)]

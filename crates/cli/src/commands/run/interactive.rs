@@ -12,6 +12,7 @@ use rustyline::{DefaultEditor, error::ReadlineError};
 use serde_json::{Value, json};
 use signal_hook::{consts::SIGINT, flag};
 use std::{
+    io::ErrorKind,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -111,7 +112,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     }
     let session = Session::open(args)?;
     for warning in session.warnings() {
-        eprintln!("note: {warning}");
+        tell!("note: {warning}");
     }
     let stop = Arc::new(AtomicBool::new(false));
     // A second Ctrl-C before the first one was heard ends the program.
@@ -127,7 +128,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         .model
         .file_name()
         .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    eprintln!("{name}{kind} (/help for commands)");
+    tell!("{name}{kind} (/help for commands)");
     let mut talk = Talk {
         messages: system_message(args)?,
         args,
@@ -138,7 +139,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
         },
     };
     if !talk.messages.is_empty() {
-        eprintln!("{}", talk.system_line());
+        tell!("{}", talk.system_line());
     }
     let history = history_file();
     let mut editor = DefaultEditor::new().context("cannot use the terminal")?;
@@ -150,7 +151,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
     if let Some(path) = &history
         && let Err(error) = save_history(&mut editor, path)
     {
-        eprintln!(
+        tell!(
             "note: cannot save the history to `{}`: {error}",
             path.display()
         );
@@ -178,7 +179,7 @@ impl Talk<'_> {
                 request => self.handle(&request),
             };
             if let Err(error) = done {
-                eprintln!("error: {}", failure::one_line(&error));
+                tell!("error: {}", failure::one_line(&error));
             }
         }
         Ok(())
@@ -189,7 +190,7 @@ impl Talk<'_> {
             Line::Nothing | Line::Quit => {}
             Line::Help => self.stream.output.show(HELP)?,
             Line::Reset => self.reset(),
-            Line::ShowSystem => eprintln!("{}", self.system_line()),
+            Line::ShowSystem => tell!("{}", self.system_line()),
             Line::Save(file) => self.save(Path::new(file))?,
             Line::Load(file) => self.load(Path::new(file))?,
             Line::System(text) => self.system(text)?,
@@ -229,15 +230,15 @@ impl Talk<'_> {
     fn tell(&self, answer: &Answer) {
         use puna::FinishReason::{Context, Length};
         match answer.finish {
-            Finish::Interrupted => eprintln!("note: stopped"),
+            Finish::Interrupted => tell!("note: stopped"),
             Finish::Reason(Context) => {
-                eprintln!("note: the context is full; /reset, or start with a larger -c")
+                tell!("note: the context is full; /reset, or start with a larger -c");
             }
-            Finish::Reason(Length) => eprintln!("note: the limit of -n is reached"),
+            Finish::Reason(Length) => tell!("note: the limit of -n is reached"),
             Finish::Reason(_) => {}
         }
         if self.args.verbose {
-            eprint!("{}", self.session.speeds(answer));
+            tell_part!("{}", self.session.speeds(answer));
         }
     }
 
@@ -245,7 +246,7 @@ impl Talk<'_> {
         let before = self.messages.len();
         self.messages.retain(|m| m.role() == "system");
         let forgotten = count(before - self.messages.len());
-        eprintln!("{forgotten} forgotten; {}", self.system_line());
+        tell!("{forgotten} forgotten; {}", self.system_line());
     }
 
     /// What the system's message is, on one line.
@@ -270,7 +271,7 @@ impl Talk<'_> {
         if !text.is_empty() {
             self.messages.insert(0, Message::new("system", text));
         }
-        eprintln!("{}", self.system_line());
+        tell!("{}", self.system_line());
         Ok(())
     }
 
@@ -281,8 +282,9 @@ impl Talk<'_> {
             "messages": messages,
         });
         let text = serde_json::to_string_pretty(&value)? + "\n";
-        std::fs::write(file, text).with_context(|| format!("cannot write `{}`", file.display()))?;
-        eprintln!(
+        crate::files::write(file, text.as_bytes())
+            .with_context(|| format!("cannot write `{}`", file.display()))?;
+        tell!(
             "{} saved to `{}`",
             count(self.messages.len()),
             file.display()
@@ -293,7 +295,7 @@ impl Talk<'_> {
     fn load(&mut self, file: &Path) -> Result<()> {
         self.messages = load(file).with_context(|| format!("`{}`", file.display()))?;
         let messages = count(self.messages.len());
-        eprintln!(
+        tell!(
             "{messages} loaded from `{}`; {}",
             file.display(),
             self.system_line()
@@ -312,7 +314,7 @@ fn count(messages: usize) -> String {
 
 /// The messages of a saved conversation: an object with `messages`, or their list alone.
 fn load(file: &Path) -> Result<Vec<Message>> {
-    let mut value: Value = serde_json::from_slice(&std::fs::read(file)?)?;
+    let mut value: Value = serde_json::from_slice(&crate::files::read(file)?)?;
     if let Some(messages) = value.get_mut("messages") {
         value = messages.take();
     }
@@ -348,9 +350,13 @@ fn read(editor: &mut DefaultEditor) -> Result<Option<String>> {
             Err(ReadlineError::Interrupted) => {
                 text.clear();
                 interrupted = true;
-                eprintln!("note: press Ctrl-C again, or Ctrl-D, to leave");
+                tell!("note: press Ctrl-C again, or Ctrl-D, to leave");
             }
             Err(ReadlineError::Eof) => return Ok(None),
+            Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                text.clear();
+                tell!("error: the line is not UTF-8; it is left out");
+            }
             Err(error) => return Err(error).context("cannot read from the terminal"),
         }
     }

@@ -2,11 +2,11 @@
 
 use super::{
     Args,
-    session::{Listener, Session},
+    session::{Finish, Listener, Session},
 };
 use crate::{args::without_last_newline, output::Output};
 use anyhow::{Context, Result};
-use puna::Message;
+use puna::{FinishReason, Message};
 
 /// Prints text as it comes.
 struct Stream(Output);
@@ -33,7 +33,7 @@ impl Listener for Silent {
 pub(super) fn run(args: &Args, prompt: &str) -> Result<()> {
     let mut session = Session::open(args)?;
     for warning in session.warnings() {
-        eprintln!("note: {warning}");
+        tell!("note: {warning}");
     }
     let mut messages = system_message(args)?;
     messages.push(Message::new("user", prompt));
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, prompt: &str) -> Result<()> {
         let answer = session.answer(ids, &mut Silent)?;
         Output::new().json(&session.json(&answer))?;
         if args.verbose {
-            eprint!("{}", session.speeds(&answer));
+            tell_part!("{}", session.speeds(&answer));
         }
         return Ok(());
     }
@@ -55,8 +55,11 @@ pub(super) fn run(args: &Args, prompt: &str) -> Result<()> {
     if !answer.text.ends_with('\n') {
         stream.0.show("\n")?;
     }
+    if answer.finish == Finish::Reason(FinishReason::Context) {
+        tell!("note: the context is full, the answer is cut; a larger -c leaves more room");
+    }
     if args.verbose {
-        eprint!("{}", session.speeds(&answer));
+        tell_part!("{}", session.speeds(&answer));
     }
     Ok(())
 }
@@ -66,7 +69,7 @@ pub(super) fn system_message(args: &Args) -> Result<Vec<Message>> {
     let text = match (&args.chat.system_prompt, &args.chat.system_prompt_file) {
         (Some(text), _) => Some(args.prompt.argument(text)),
         (None, Some(path)) => {
-            let text = std::fs::read_to_string(path).with_context(|| {
+            let text = crate::files::read_text(path).with_context(|| {
                 format!("cannot read the system's message from `{}`", path.display())
             })?;
             Some(without_last_newline(text))

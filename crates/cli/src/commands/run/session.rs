@@ -265,7 +265,7 @@ fn chat(args: &Args, engine: &Engine, tokenizer: &Arc<Tokenizer>) -> Result<Opti
     let gguf = engine.gguf();
     if let Some(path) = &chat.chat_template_file {
         let place = || format!("`{}`", path.display());
-        let source = std::fs::read_to_string(path).with_context(place)?;
+        let source = crate::files::read_text(path).with_context(place)?;
         return Chat::new(&source, tokenizer).with_context(place).map(Some);
     }
     if let Some(template) = &chat.chat_template {

@@ -108,7 +108,7 @@ pub(super) fn varies(tests: &[Test], setups: &[Setup]) -> bool {
 pub(super) fn write(path: &Path, entries: &[Entry]) -> Result<()> {
     let panels = panels(entries);
     let title = entries.first().map_or("", |e| e.model.name.as_str());
-    std::fs::write(path, svg::draw(title, &panels))
+    crate::files::write(path, svg::draw(title, &panels).as_bytes())
         .with_context(|| format!("plot `{}` cannot be written", path.display()))
 }
 
