@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn a_replacement_that_would_blow_up_texts_is_refused() {
-        // `a` is in unit 97, has a value, and that is in unit 97 ^ 3.
-        let rule = [(97, 97 | 1 << 8 | 3 << 10), (97 ^ 3, 1 << 31)];
+        // `a` is in unit 0x61, has a value, and that is in unit 0x61 ^ 3.
+        let rule = [(0x61, 0x61 | 1 << 8 | 3 << 10), (0x62, 1 << 31)];
         let short = charsmap(&rule, &[b'x'; MOST_REPLACEMENT]);
         let (length, replacement) = short.longest("aa").unwrap().unwrap();
         assert_eq!((length, replacement.len()), (1, MOST_REPLACEMENT));
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn an_array_that_leads_in_a_circle_is_left_after_the_longest_rule() {
-        // Each `a` leads back to unit 97, which ends a rule.
-        let circle = charsmap(&[(97, 97 | 1 << 8 | 97 << 10), (0, 1 << 31)], b"x");
+        // Each `a` leads back to unit 0x61, which ends a rule.
+        let circle = charsmap(&[(0x61, 0x61 | 1 << 8 | 0x61 << 10), (0, 1 << 31)], b"x");
         let text = "a".repeat(10 * MOST_RULE);
         assert!(
             circle
