@@ -322,3 +322,33 @@ fn a_vocabulary_that_cannot_be_used_is_an_error_where_text_is_needed() {
         "{error}"
     );
 }
+
+#[test]
+fn an_answer_cut_by_the_context_and_a_context_beyond_training_are_told() {
+    let tiny = Tiny::new(Kind::Chat);
+    let cut = tiny.output(
+        "run",
+        &[
+            "-c",
+            "64",
+            "-n",
+            "500",
+            "--temp",
+            "0",
+            "--ignore-eos",
+            "-p",
+            "hello",
+        ],
+    );
+    let error = String::from_utf8_lossy(&cut.stderr).into_owned();
+    assert!(
+        cut.status.success() && error.contains("the context is full"),
+        "{error}"
+    );
+    let wide = tiny.output("run", &["-c", "100000", "-n", "1", "-p", "hello"]);
+    let error = String::from_utf8_lossy(&wide.stderr).into_owned();
+    assert!(
+        wide.status.success() && error.contains("trained with"),
+        "{error}"
+    );
+}

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{failure, models, output::Output, shown};
 use anyhow::{Context, Result, bail};
-use puna::Message;
+use puna::{EngineError, Message};
 use rustyline::{DefaultEditor, error::ReadlineError};
 use serde_json::{Value, json};
 use signal_hook::{consts::SIGINT, flag};
@@ -180,6 +180,9 @@ impl Talk<'_> {
             };
             if let Err(error) = done {
                 tell!("error: {}", failure::one_line(&error));
+                if let Some(EngineError::ContextExceeded { .. }) = error.downcast_ref() {
+                    tell!("note: the conversation fills the context; /reset begins anew");
+                }
             }
         }
         Ok(())

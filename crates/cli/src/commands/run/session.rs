@@ -99,9 +99,16 @@ impl Session {
         self.chat.is_some()
     }
 
-    /// What the vocabulary leaves to guess.
-    pub(super) fn warnings(&self) -> &[String] {
-        self.tokenizer.warnings()
+    /// What the vocabulary leaves to guess, and a context that the model has not learned.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.tokenizer.warnings().to_vec();
+        let (context, trained) = (self.engine.context(), self.engine.hyper().context_length);
+        if context > trained {
+            warnings.push(format!(
+                "the context of {context} is beyond the {trained} tokens that the model was trained with; answers there lose their sense"
+            ));
+        }
+        warnings
     }
 
     /// The tokens of a conversation; without a template, those of its texts one after the other.
