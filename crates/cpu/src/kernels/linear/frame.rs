@@ -266,7 +266,7 @@ impl Tile {
         (scale, minimum): (I::F, I::F),
         has_minima: bool,
     ) {
-        // SAFETY (both): at least as many words as lanes.
+        // SAFETY: at least as many words as lanes, in both.
         unsafe {
             isa.store_f(scale, self.scales[j].as_mut_ptr().cast());
             if has_minima {
