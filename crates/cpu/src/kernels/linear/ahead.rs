@@ -59,12 +59,61 @@ impl Ahead {
     #[inline(always)]
     pub(super) fn step<I: Isa>(&mut self, isa: I) {
         self.due += self.pace;
-        while self.due >= LINE {
-            self.due -= LINE;
-            if self.at < self.end {
-                isa.prefetch(self.at);
-                self.at = self.at.wrapping_add(LINE);
+        while let Some(line) = self.next() {
+            isa.prefetch(line);
+        }
+    }
+
+    /// The next line that is due.
+    #[inline(always)]
+    fn next(&mut self) -> Option<*const u8> {
+        if self.due < LINE {
+            return None;
+        }
+        if self.at >= self.end {
+            self.due = 0;
+            return None;
+        }
+        self.due -= LINE;
+        let line = self.at;
+        self.at = line.wrapping_add(LINE);
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines that a kernel asks for which takes `steps` steps, as distances from its first row.
+    fn asked(mut ahead: Ahead, base: *const u8, steps: usize) -> Vec<usize> {
+        let mut lines = Vec::new();
+        for _ in 0..steps {
+            ahead.due += ahead.pace;
+            lines.extend(
+                std::iter::from_fn(|| ahead.next()).map(|line| line as usize - base as usize),
+            );
+        }
+        lines
+    }
+
+    #[test]
+    fn a_kernel_asks_once_for_each_line_that_follows_its_rows_and_for_none_beyond_the_matrix() {
+        let matrix = vec![0u8; 4 * LEAST];
+        let first = Rows {
+            base: matrix.as_ptr(),
+            stride: LEAST / 16,
+        };
+        // Sixteen rows in steps of 48 bytes, of a matrix that goes on for as many rows, or for less.
+        let steps = first.stride / 48;
+        for (left, expected) in [(3 * LEAST, LEAST), (LEAST + 1000, 1024), (LEAST, 0)] {
+            for times in [1, 3] {
+                let ahead = Ahead::new(first, 16, 48, left).spread(times);
+                let lines = asked(ahead, first.base, steps * times);
+                let begun = (0..expected / LINE).map(|i| LEAST + i * LINE);
+                assert_eq!(lines, begun.collect::<Vec<_>>(), "{left} {times}");
             }
         }
+        assert!(asked(Ahead::nothing(), std::ptr::null(), 10).is_empty());
     }
 }

@@ -1,10 +1,10 @@
-//! Exact dot products of turned weights with quantized activations, the innermost loop of both families of types.
+//! Turned weights times quantized activations, 32 columns at a time: the innermost loop of all types.
 
 use super::frame::{Quads, each, each_panel, each_token};
 use super::isa::Isa;
 use super::{Activations, PANEL_ROWS, Panel};
 
-/// How a type's weight bytes are to be taken.
+/// How a type's weight bytes are to be taken, and their products summed.
 pub(super) trait WeightBytes {
     /// Largest weight byte.
     const MAX: u32;
@@ -12,6 +12,10 @@ pub(super) trait WeightBytes {
     const BIAS: i32 = 0;
     /// Whether weight bytes are signed where the instruction set takes them so.
     const SIGNED: bool = false;
+    /// Weights with one scale: 32, or 16.
+    const SUB: usize = 32;
+    /// Whether weights have minima.
+    const MIN: bool = false;
 }
 
 /// By how many bits weights are shifted up; see [`Isa::WIDE`]. Scales are divided by as much, which is exact: products of scales are far from
@@ -100,7 +104,7 @@ impl X {
     /// # Safety
     /// It exists, as for all below.
     #[inline(always)]
-    pub(super) unsafe fn scale(self, t: usize) -> f32 {
+    unsafe fn scale(self, t: usize) -> f32 {
         // SAFETY: the caller's promise.
         unsafe { *self.scales.wrapping_add(t * self.blocks) }
     }
@@ -110,7 +114,7 @@ impl X {
     /// # Safety
     /// It exists.
     #[inline(always)]
-    pub(super) unsafe fn sum(self, t: usize) -> f32 {
+    unsafe fn sum(self, t: usize) -> f32 {
         // SAFETY: the caller's promise.
         unsafe { *self.sums.wrapping_add(t * self.blocks) }
     }
@@ -120,7 +124,7 @@ impl X {
     /// # Safety
     /// It exists.
     #[inline(always)]
-    pub(super) unsafe fn half(self, t: usize, half: usize) -> f32 {
+    unsafe fn half(self, t: usize, half: usize) -> f32 {
         // SAFETY: the caller's promise.
         let offset = unsafe { *self.halves.wrapping_add(2 * t * self.blocks + half) };
         offset as f32
@@ -144,7 +148,7 @@ impl X {
 
 /// A block of 32 columns, or its first or second half.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+enum Part {
     Whole,
     Half(usize),
 }
@@ -173,7 +177,7 @@ impl Part {
 /// # Safety
 /// `x` is at the block and `T` tokens follow.
 #[inline(always)]
-pub(super) unsafe fn dots<I: Isa, W: WeightBytes, const P: usize, const T: usize>(
+unsafe fn dots<I: Isa, W: WeightBytes, const P: usize, const T: usize>(
     isa: I,
     quads: &[impl Quads<I>; P],
     part: Part,
@@ -232,29 +236,55 @@ pub(super) unsafe fn dots<I: Isa, W: WeightBytes, const P: usize, const T: usize
     }
 }
 
-/// What a block of 32 columns adds to sums: `acc = fma(d * x_scale, dot, acc)`, then `acc = fma(m, x_sum, acc)` where there are minima.
+/// Scale and minimum of a block of 32 columns, or of each of its halves, by panel.
+pub(super) type Scales<I, const P: usize> = [[(<I as Isa>::F, <I as Isa>::F); P]; 2];
+
+/// A block of 32 columns of all lanes' rows of `P` panels times `T` tokens, added to `acc` as [`puna_quant::block32`] and
+/// [`puna_quant::block256`] say.
 ///
 /// # Safety
 /// As for [`dots`].
 #[inline(always)]
-pub(super) unsafe fn add_block<I: Isa, const P: usize, const T: usize>(
+pub(super) unsafe fn add_block<I: Isa, W: WeightBytes, const P: usize, const T: usize>(
     isa: I,
-    dots: &[[I::F; T]; P],
-    scales: &[(I::F, I::F); P],
-    has_minima: bool,
+    quads: &[impl Quads<I>; P],
+    scales: &Scales<I, P>,
     x: X,
     acc: &mut [[I::F; T]; P],
 ) {
-    each_panel!(P, |p| {
-        let (d, m) = scales[p];
-        each_token!(T, |t| {
-            // SAFETY: the caller's promise.
-            unsafe {
-                acc[p][t] = isa.fma(isa.scale_f(d, x.scale(t)), dots[p][t], acc[p][t]);
-                if has_minima {
-                    acc[p][t] = isa.fma_x(m, x.sum(t), acc[p][t]);
-                }
-            }
+    // These begin with any value.
+    let (mut sums, mut part) = (*acc, *acc);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if W::SUB == 32 {
+            dots::<I, W, P, T>(isa, quads, Part::Whole, x, &mut sums);
+            each_panel!(P, |p| {
+                let (d, m) = scales[0][p];
+                each_token!(T, |t| {
+                    acc[p][t] = isa.fma(isa.scale_f(d, x.scale(t)), sums[p][t], acc[p][t]);
+                    if W::MIN {
+                        acc[p][t] = isa.fma_x(m, x.sum(t), acc[p][t]);
+                    }
+                });
+            });
+            return;
+        }
+        dots::<I, W, P, T>(isa, quads, Part::Half(0), x, &mut sums);
+        each_panel!(P, |p| {
+            each_token!(T, |t| {
+                part[p][t] = isa.mul(scales[0][p].0, sums[p][t]);
+            });
         });
-    });
+        dots::<I, W, P, T>(isa, quads, Part::Half(1), x, &mut sums);
+        each_panel!(P, |p| {
+            each_token!(T, |t| {
+                part[p][t] = isa.fma(scales[1][p].0, sums[p][t], part[p][t]);
+                if W::MIN {
+                    part[p][t] = isa.fma_x(scales[0][p].1, x.half(t, 0), part[p][t]);
+                    part[p][t] = isa.fma_x(scales[1][p].1, x.half(t, 1), part[p][t]);
+                }
+                acc[p][t] = isa.fma_x(part[p][t], x.scale(t), acc[p][t]);
+            });
+        });
+    }
 }

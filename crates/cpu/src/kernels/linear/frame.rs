@@ -1,4 +1,4 @@
-//! What the two families of block types share: a panel cut into strips of lanes, tokens cut into groups.
+//! What panels are cut into: segments of columns, tiles of turned weights, groups of tokens.
 
 use super::ahead::Ahead;
 use super::isa::{Isa, Rows};
@@ -36,8 +36,8 @@ macro_rules! each_panel {
 macro_rules! match_group {
     ($isa:ident, $p:ident, $left:expr, |$t:ident| $body:block) => {
         match $left {
-            8.. if const { $p == 1 && $isa::TOKENS >= 8 } => match_group!(@ $t 8 $body),
-            6 | 9.. if const { $p == 2 } => match_group!(@ $t 6 $body),
+            8.. if const { most_tokens::<$isa, $p>() >= 8 } => match_group!(@ $t 8 $body),
+            6 | 9.. if const { most_tokens::<$isa, $p>() == 6 } => match_group!(@ $t 6 $body),
             // Five are three and two, seven are four and three, eight are four twice: smaller groups leave the multipliers waiting.
             3 | 5 if const { $p == 2 } => match_group!(@ $t 3 $body),
             4.. => match_group!(@ $t 4 $body),
@@ -52,6 +52,15 @@ macro_rules! match_group {
     }};
 }
 pub(super) use {each, each_panel, each_token, match_group};
+
+/// Tokens of a full group beside `P` panels.
+pub(super) const fn most_tokens<I: Isa, const P: usize>() -> usize {
+    match P {
+        1 => I::TOKENS,
+        // Twelve accumulators, twelve dots, and what they are made of.
+        _ => 6,
+    }
+}
 
 /// Weights of a panel's rows between two columns, in memory as the file has them or as a copy.
 pub(super) struct Segment {
@@ -93,60 +102,13 @@ impl Segment {
     }
 }
 
-/// A kernel over the lanes of a segment.
-pub(super) trait Strip {
-    /// Turns each block and uses it at once for all tokens, which are `T`.
-    ///
-    /// # Safety
-    /// The tokens exist.
-    unsafe fn direct<const T: usize>(&self, ahead: Ahead);
-    /// Turns 256 columns at a time and streams the first `tokens` tokens over them.
-    ///
-    /// # Safety
-    /// The tokens exist.
-    unsafe fn tiled(&self, tokens: usize, ahead: Ahead);
-}
-
-/// Most tokens for which a turned block is used at once; from the next on, writing a tile pays.
-pub(super) const DIRECT_TOKENS: usize = 4;
-
-/// Tokens over which a tile's kernel spreads its asking for what lies ahead.
-pub(super) const ASKING_TOKENS: usize = 24;
-
-/// Tokens of a full group beside `P` panels.
-pub(super) const fn most_tokens<I: Isa, const P: usize>() -> usize {
-    match P {
-        1 => I::TOKENS,
-        // Twelve accumulators, twelve dots, and what they are made of.
-        _ => 6,
-    }
-}
-
-/// All tokens, in the form that is faster for so many.
-///
-/// # Safety
-/// The tokens exist.
-#[inline(always)]
-pub(super) unsafe fn groups(strip: &impl Strip, tokens: usize, ahead: Ahead) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match tokens {
-            0 => {}
-            1 => strip.direct::<1>(ahead),
-            2 => strip.direct::<2>(ahead),
-            3 => strip.direct::<3>(ahead),
-            DIRECT_TOKENS => strip.direct::<DIRECT_TOKENS>(ahead),
-            _ => strip.tiled(tokens, ahead),
-        }
-    }
-}
-
 /// Largest block of a type.
 pub(super) const MOST_BLOCK_BYTES: usize = 256;
 /// Largest copy of a panel with fewer than sixteen rows.
 const STAGE_BYTES: usize = PANEL_ROWS * MOST_BLOCK_BYTES;
 
-/// Cuts up to sixteen rows into segments: one if there are sixteen; else copies of a few blocks with the last row repeated, so that no kernel has to know.
+/// Cuts up to sixteen rows into segments: one if there are sixteen; else copies of a few blocks with the last row repeated, so that no
+/// kernel has to know.
 pub(super) struct Segments<'a> {
     panel: Panel<'a>,
     blocks: usize,

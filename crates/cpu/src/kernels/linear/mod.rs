@@ -1,8 +1,9 @@
 //! Weights times activations: panels of sixteen rows.
 //!
-//! The sixteen rows are the lanes. A type's file in `types` says how its blocks become bytes and scales; `block32` and `block256` are the
-//! arithmetic around that, in two forms with the same results: *direct* (a block is turned in registers and used at once for a few tokens)
-//! and *tiled* (256 columns are turned once into a tile that many tokens are streamed over); `isa` is what they need of an instruction set.
+//! The sixteen rows are the lanes. A type's file in `types` says how its blocks become bytes and scales, `block32` and `block256` how blocks of
+//! its length are gone through, `dots` what 32 columns add to sums; `panel` is the frame around them, in two forms with the same results:
+//! *direct* (a block is turned in registers and used at once for a few tokens) and *tiled* (256 columns are turned once into a tile that many
+//! tokens are streamed over); `isa` is what they need of an instruction set.
 
 #![allow(
     clippy::inline_always,
@@ -36,10 +37,15 @@ mod isa;
 mod isa_avx2;
 #[cfg(target_arch = "x86_64")]
 mod isa_avx512;
+#[cfg(target_arch = "x86_64")]
+mod panel;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod types;
+
+#[cfg(target_arch = "x86_64")]
+use {block32::Of32, block256::Of256};
 
 /// Rows of a full panel: the lanes of a vector.
 pub const PANEL_ROWS: usize = 16;
@@ -136,9 +142,9 @@ macro_rules! kernel {
     ($set:ident, $spec:ident, $family:ident, $weights:ident) => {
         match $set {
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => entry::$family::avx512::<types::$weights>,
+            Set::Avx512 => entry::avx512::<$family<types::$weights>>,
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => entry::$family::avx2::<types::$weights>,
+            Set::Avx2 => entry::avx2::<$family<types::$weights>>,
             _ => kernel!($set, $spec),
         }
     };
@@ -155,19 +161,19 @@ macro_rules! kernel {
 pub fn panel_fn(set: Set, ty: ElementType) -> Option<PanelFn> {
     use ElementType as T;
     Some(match ty {
-        T::Q4_0 => kernel!(set, Q4_0, block32, Q4_0),
-        T::Q4_1 => kernel!(set, Q4_1, block32, Q4_1),
-        T::Q5_0 => kernel!(set, Q5_0, block32, Q5_0),
-        T::Q5_1 => kernel!(set, Q5_1, block32, Q5_1),
-        T::Q8_0 => kernel!(set, Q8_0, block32, Q8_0),
-        T::IQ4_NL => kernel!(set, IQ4_NL, block32, Iq4Nl),
-        T::MXFP4 => kernel!(set, MXFP4, block32, Mxfp4),
-        T::Q2_K => kernel!(set, Q2_K, block256, Q2K),
-        T::Q3_K => kernel!(set, Q3_K, block256, Q3K),
-        T::Q4_K => kernel!(set, Q4_K, block256, Q4K),
-        T::Q5_K => kernel!(set, Q5_K, block256, Q5K),
-        T::Q6_K => kernel!(set, Q6_K, block256, Q6K),
-        T::IQ4_XS => kernel!(set, IQ4_XS, block256, Iq4Xs),
+        T::Q4_0 => kernel!(set, Q4_0, Of32, Q4_0),
+        T::Q4_1 => kernel!(set, Q4_1, Of32, Q4_1),
+        T::Q5_0 => kernel!(set, Q5_0, Of32, Q5_0),
+        T::Q5_1 => kernel!(set, Q5_1, Of32, Q5_1),
+        T::Q8_0 => kernel!(set, Q8_0, Of32, Q8_0),
+        T::IQ4_NL => kernel!(set, IQ4_NL, Of32, Iq4Nl),
+        T::MXFP4 => kernel!(set, MXFP4, Of32, Mxfp4),
+        T::Q2_K => kernel!(set, Q2_K, Of256, Q2K),
+        T::Q3_K => kernel!(set, Q3_K, Of256, Q3K),
+        T::Q4_K => kernel!(set, Q4_K, Of256, Q4K),
+        T::Q5_K => kernel!(set, Q5_K, Of256, Q5K),
+        T::Q6_K => kernel!(set, Q6_K, Of256, Q6K),
+        T::IQ4_XS => kernel!(set, IQ4_XS, Of256, Iq4Xs),
         // Meant for activations; as weights they need not be fast.
         T::Q8_1 => kernel!(set, Q8_1),
         T::Q8_K => kernel!(set, Q8_K),

@@ -36,9 +36,7 @@ impl WeightBytes for Iq4Xs {
 
 impl Block256 for Iq4Xs {
     const BYTES: usize = 136;
-    const SUB: usize = 32;
     const UNITS: usize = 1;
-    const MIN: bool = false;
     type Kept<I: Isa> = ();
     type Raw<I: Isa> = [I::V; 4];
 

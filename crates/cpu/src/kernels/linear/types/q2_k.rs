@@ -8,13 +8,13 @@ pub(in super::super) struct Q2K;
 
 impl WeightBytes for Q2K {
     const MAX: u32 = 3;
+    const SUB: usize = 16;
+    const MIN: bool = true;
 }
 
 impl Block256 for Q2K {
     const BYTES: usize = 84;
-    const SUB: usize = 16;
     const UNITS: usize = 4;
-    const MIN: bool = true;
     type Kept<I: Isa> = ();
     type Raw<I: Isa> = [[I::V; 4]; 2];
 

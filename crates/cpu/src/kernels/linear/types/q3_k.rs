@@ -27,13 +27,12 @@ fn scales<I: Isa>(isa: I, low: I::V, high: I::V) -> I::V {
 impl WeightBytes for Q3K {
     const MAX: u32 = 7;
     const BIAS: i32 = 4;
+    const SUB: usize = 16;
 }
 
 impl Block256 for Q3K {
     const BYTES: usize = 110;
-    const SUB: usize = 16;
     const UNITS: usize = 4;
-    const MIN: bool = false;
     type Kept<I: Isa> = [[I::V; 4]; 2];
     type Raw<I: Isa> = Raw<I::V>;
 

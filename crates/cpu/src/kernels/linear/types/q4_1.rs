@@ -9,11 +9,11 @@ pub(in super::super) struct Q4_1;
 
 impl WeightBytes for Q4_1 {
     const MAX: u32 = 15;
+    const MIN: bool = true;
 }
 
 impl Block32 for Q4_1 {
     const BYTES: usize = 20;
-    const MIN: bool = true;
     type Raw<I: Isa> = (I::V, [I::V; 4]);
 
     #[inline(always)]

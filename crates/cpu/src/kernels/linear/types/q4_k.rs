@@ -9,13 +9,12 @@ pub(in super::super) struct Q4K;
 
 impl WeightBytes for Q4K {
     const MAX: u32 = 15;
+    const MIN: bool = true;
 }
 
 impl Block256 for Q4K {
     const BYTES: usize = 144;
-    const SUB: usize = 32;
     const UNITS: usize = 2;
-    const MIN: bool = true;
     type Kept<I: Isa> = ();
     type Raw<I: Isa> = [[I::V; 4]; 2];
 

@@ -12,11 +12,11 @@ pub(in super::super) struct Raw<V>(V, V, [V; 4]);
 
 impl WeightBytes for Q5_1 {
     const MAX: u32 = 31;
+    const MIN: bool = true;
 }
 
 impl Block32 for Q5_1 {
     const BYTES: usize = 24;
-    const MIN: bool = true;
     type Raw<I: Isa> = Raw<I::V>;
 
     #[inline(always)]

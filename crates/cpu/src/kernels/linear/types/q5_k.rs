@@ -12,13 +12,12 @@ pub(in super::super) struct Raw<V>([[V; 4]; 2], [[V; 4]; 2], [V; 2]);
 
 impl WeightBytes for Q5K {
     const MAX: u32 = 31;
+    const MIN: bool = true;
 }
 
 impl Block256 for Q5K {
     const BYTES: usize = 176;
-    const SUB: usize = 32;
     const UNITS: usize = 2;
-    const MIN: bool = true;
     type Kept<I: Isa> = [[I::V; 4]; 2];
     type Raw<I: Isa> = Raw<I::V>;
 

@@ -13,13 +13,12 @@ pub(in super::super) struct Raw<V>([[V; 4]; 4], [[V; 4]; 2]);
 impl WeightBytes for Q6K {
     const MAX: u32 = 63;
     const BIAS: i32 = 32;
+    const SUB: usize = 16;
 }
 
 impl Block256 for Q6K {
     const BYTES: usize = 210;
-    const SUB: usize = 16;
     const UNITS: usize = 4;
-    const MIN: bool = false;
     type Kept<I: Isa> = ();
     type Raw<I: Isa> = Raw<I::V>;
 
