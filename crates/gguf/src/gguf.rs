@@ -31,6 +31,14 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
+    /// The error, with the file's name where it has one.
+    fn name(&self, error: GgufError) -> GgufError {
+        match &self.path {
+            Some(path) => error.in_file(path),
+            None => error,
+        }
+    }
+
     /// The path; `None` when the bytes were given in memory.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -77,13 +85,12 @@ impl Gguf {
 
     fn assemble(files: Vec<SourceFile>) -> Result<Self, GgufError> {
         let mut first: Option<ParsedFile> = None;
+        let mut tensors_said = Vec::new();
         for (index, file) in files.iter().enumerate() {
-            let in_file = |error: GgufError| match &file.path {
-                Some(path) => error.in_file(path),
-                None => error,
-            };
+            let in_file = |error| file.name(error);
             let parsed = parse::parse(&file.source, index).map_err(in_file)?;
             split::check_part(&parsed.metadata, index, files.len()).map_err(in_file)?;
+            tensors_said.push(split::tensors_said(&parsed.metadata).map_err(in_file)?);
             match &mut first {
                 None => first = Some(parsed),
                 Some(first) => first.tensors.extend(parsed.tensors),
@@ -96,7 +103,9 @@ impl Gguf {
         };
         if files.len() > 1 {
             tensor::check_unique(&first.tensors)?;
-            split::check_tensors(&first.metadata, first.tensors.len())?;
+            for (file, said) in files.iter().zip(tensors_said) {
+                split::check_tensors(said, first.tensors.len()).map_err(|e| file.name(e))?;
+            }
         }
         let mut by_name: Vec<usize> = (0..first.tensors.len()).collect();
         by_name.sort_unstable_by_key(|&index| name_of(&first.tensors, index));

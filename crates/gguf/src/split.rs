@@ -163,7 +163,7 @@ pub(crate) fn files_of(path: &Path) -> Result<Vec<PathBuf>, GgufError> {
 pub(crate) fn check_part(metadata: &Metadata, index: usize, count: usize) -> Result<(), GgufError> {
     let said_count = metadata.u64(SPLIT_COUNT)?;
     let said_number = metadata.u64(SPLIT_NUMBER)?;
-    metadata.u64(SPLIT_TENSORS)?;
+    tensors_said(metadata)?;
     if count == 1 {
         return match said_count {
             Some(count) if count > 1 => Err(GgufError::UnknownSplitName {
@@ -187,9 +187,14 @@ pub(crate) fn check_part(metadata: &Metadata, index: usize, count: usize) -> Res
     )
 }
 
-/// Checks the number of tensors of a whole set against what its first file says.
-pub(crate) fn check_tensors(metadata: &Metadata, found: usize) -> Result<(), GgufError> {
-    match metadata.u64(SPLIT_TENSORS)? {
+/// The number of tensors of the whole set, if a file says it.
+pub(crate) fn tensors_said(metadata: &Metadata) -> Result<Option<u64>, GgufError> {
+    metadata.u64(SPLIT_TENSORS)
+}
+
+/// Checks the number of tensors of a whole set against what one of its files says.
+pub(crate) fn check_tensors(said: Option<u64>, found: usize) -> Result<(), GgufError> {
+    match said {
         None => Ok(()),
         said => check(
             SPLIT_TENSORS,

@@ -157,6 +157,11 @@ fn files_that_do_not_belong_together_are_refused_by_name() {
         text.contains("`split.tensors.count` is 5, expected 2"),
         "{text}"
     );
+    let text = set([part(0, 2, 2), part(1, 2, 12)]);
+    assert!(
+        text.contains("`split.tensors.count` is 12, expected 2"),
+        "{text}"
+    );
     let text = set([
         part(0, 2, 3),
         part(1, 2, 3).tensor("t0", &[8], TYPE_F32, 32).data(64),
