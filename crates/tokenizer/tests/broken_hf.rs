@@ -153,7 +153,7 @@ fn what_contradicts_itself_or_is_not_known_is_named() {
         (
             "/model/vocab/b",
             json!(4_000_000_000_u64),
-            "expected at most 16777215",
+            "expected at most 2097151",
         ),
         (
             "/model/vocab",

@@ -7,7 +7,7 @@ use super::error::bad_field;
 use super::{HfError, MOST_TOKENS};
 use crate::from_gguf::printable;
 use crate::texts::Texts;
-use crate::vocabulary::{Model, TokenKind, Vocabulary};
+use crate::vocabulary::{Model, TokenKind, Vocabulary, byte_of_token};
 
 /// A token.
 #[derive(Clone, Debug)]
@@ -15,6 +15,24 @@ pub(super) struct Entry {
     pub(super) text: String,
     pub(super) kind: TokenKind,
     pub(super) score: f32,
+}
+
+impl Entry {
+    /// One of the model's own tokens. With `bytes`, `<0x00>` to `<0xFF>` are bytes.
+    pub(super) fn of_model(text: &str, unknown: bool, bytes: bool, score: f32) -> Self {
+        let kind = if unknown {
+            TokenKind::Unknown
+        } else if bytes && byte_of_token(text.as_bytes()).is_some() {
+            TokenKind::Byte
+        } else {
+            TokenKind::Normal
+        };
+        Self {
+            text: text.to_owned(),
+            kind,
+            score,
+        }
+    }
 }
 
 /// What a token of a file means that has another text than the vocabulary's.

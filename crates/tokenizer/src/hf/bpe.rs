@@ -12,7 +12,7 @@ use super::tokenizer_json::{
 use super::unigram::metaspace_prefix;
 use super::{HfError, pre_tokenizer};
 use crate::texts::Texts;
-use crate::vocabulary::{Model, TokenKind, byte_of_token};
+use crate::vocabulary::{Model, TokenKind};
 
 pub(super) fn read(json: &Value, model: &Value, notes: &mut Vec<String>) -> Result<Table, HfError> {
     for key in ["continuing_subword_prefix", "end_of_word_suffix"] {
@@ -75,19 +75,11 @@ fn joined(merges: &[(&str, &str)]) -> Result<Texts, HfError> {
 fn fill(table: &mut Table, model: &Value, spelled: bool) -> Result<(), HfError> {
     let unknown = model["unk_token"].as_str().filter(|_| spelled);
     for (text, id) in vocabulary(model)? {
-        let kind = if Some(text) == unknown {
-            TokenKind::Unknown
-        } else if spelled && byte_of_token(text.as_bytes()).is_some() {
-            TokenKind::Byte
-        } else {
-            TokenKind::Normal
-        };
-        let entry = Entry {
-            text: text.to_owned(),
-            kind,
-            score: 0.0,
-        };
-        table.insert(FILE, id, entry)?;
+        table.insert(
+            FILE,
+            id,
+            Entry::of_model(text, Some(text) == unknown, spelled, 0.0),
+        )?;
     }
     Ok(())
 }

@@ -15,6 +15,8 @@ mod tokenizer_json;
 mod unigram;
 mod wordpiece;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
@@ -25,8 +27,8 @@ use crate::vocabulary::Vocabulary;
 
 /// Largest file that is read.
 const LARGEST_FILE: u64 = 1 << 28;
-/// Ids are smaller than this.
-const MOST_TOKENS: usize = 1 << 24;
+/// Ids are smaller than this: a table has a place for each, and the largest vocabularies have a quarter of a million.
+const MOST_TOKENS: usize = 1 << 21;
 
 /// The files of a tokenizer, each as its bytes; absent ones are `None`.
 #[derive(Clone, Debug, Default)]
@@ -71,11 +73,17 @@ impl Files {
     pub fn read(folder: &Path) -> Result<Self, HfError> {
         let read = |name: &str| -> Result<Option<Vec<u8>>, HfError> {
             let path = folder.join(name);
-            let found = match std::fs::metadata(&path) {
-                Ok(metadata) => metadata.len(),
+            let file = match File::open(&path) {
+                Ok(file) => file,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
                 Err(source) => return Err(HfError::Io { path, source }),
             };
+            // Bounded by what is read: a device has no size, and a file may grow.
+            let mut bytes = Vec::new();
+            if let Err(source) = file.take(LARGEST_FILE + 1).read_to_end(&mut bytes) {
+                return Err(HfError::Io { path, source });
+            }
+            let found = bytes.len() as u64;
             if found > LARGEST_FILE {
                 return Err(HfError::TooLarge {
                     what: format!("bytes in {}", path.display()),
@@ -83,7 +91,6 @@ impl Files {
                     limit: LARGEST_FILE,
                 });
             }
-            let bytes = std::fs::read(&path).map_err(|source| HfError::Io { path, source })?;
             Ok(Some(bytes))
         };
         Ok(Self {

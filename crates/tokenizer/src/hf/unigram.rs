@@ -6,7 +6,7 @@ use super::HfError;
 use super::added::{Entry, Table};
 use super::error::{bad_field, shown};
 use super::tokenizer_json::{FILE, normalizer_steps, pattern, pre_tokenizer_steps, type_of};
-use crate::vocabulary::{Model, TokenKind, byte_of_token};
+use crate::vocabulary::Model;
 
 pub(super) fn read(json: &Value, model: &Value) -> Result<Table, HfError> {
     let mut table = Table::new(Model::Unigram);
@@ -22,19 +22,12 @@ pub(super) fn read(json: &Value, model: &Value) -> Result<Table, HfError> {
         let (Some(text), Some(score)) = (row[0].as_str(), row[1].as_f64()) else {
             return Err(bad_field(FILE, format!("model.vocab[{id}]"), row, expected));
         };
-        let kind = if unknown == Some(id as u64) {
-            TokenKind::Unknown
-        } else if fallback && byte_of_token(text.as_bytes()).is_some() {
-            TokenKind::Byte
-        } else {
-            TokenKind::Normal
-        };
-        let entry = Entry {
-            text: text.to_owned(),
-            kind,
-            score: score as f32,
-        };
-        table.insert(FILE, id, entry)?;
+        let unknown = unknown == Some(id as u64);
+        table.insert(
+            FILE,
+            id,
+            Entry::of_model(text, unknown, fallback, score as f32),
+        )?;
     }
     let mut merge_spaces = read_normalizer(json, &mut table)?;
     let mut prefix = false;
