@@ -1,7 +1,7 @@
 //! What is piped in.
 
 use crate::files;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::{
     io::{Read, stdin},
     sync::mpsc::{self, RecvTimeoutError},
@@ -35,10 +35,13 @@ pub(crate) fn read_all() -> Result<String> {
         }
     });
     let mut text = String::new();
-    let read = stdin().take(files::LARGEST).read_to_string(&mut text);
+    let read = stdin().take(files::LARGEST + 1).read_to_string(&mut text);
     drop(done);
     // It has nothing to give back.
     let _ = notice.join();
     read.context("cannot read the standard input")?;
+    if text.len() as u64 > files::LARGEST {
+        bail!("the standard input holds more than 1 GiB, expected a text");
+    }
     Ok(text)
 }

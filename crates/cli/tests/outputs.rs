@@ -55,6 +55,7 @@ fn sizes_beyond_all_bounds_are_errors_and_no_faults() {
         (["-p", most.as_str()], 1),
         (["--parallel", most.as_str()], 1),
         (["--disturb", most.as_str()], 2),
+        (["-t", "1025"], 2),
     ] {
         let mut arguments = vec!["-n", "2", "-r", "1", "--no-ceilings"];
         arguments.extend(flags);

@@ -11,8 +11,8 @@ use puna_graph::{
 };
 use std::sync::Arc;
 
-/// More threads than any machine in sight has; a larger number is a mistake.
-const MAX_THREADS: usize = 1024;
+/// Most threads of a backend: more than any machine in sight has, so that a larger number is a mistake.
+pub const MAX_THREADS: usize = 1024;
 
 /// Runs graphs on the processor.
 #[derive(Clone, Debug)]

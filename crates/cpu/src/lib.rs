@@ -13,5 +13,5 @@ mod plan;
 #[doc(hidden)] // Public for the benches.
 pub mod pool;
 
-pub use backend::CpuBackend;
+pub use backend::{CpuBackend, MAX_THREADS};
 pub use kernels::Set;

@@ -3,7 +3,7 @@
 use crate::backend;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use puna::{CacheType, CpuBackend, EngineOptions};
+use puna::{CacheType, CpuBackend, EngineOptions, cpu::MAX_THREADS};
 
 /// On how many threads.
 #[derive(Args)]
@@ -120,6 +120,7 @@ fn cache_type(name: &str) -> Result<CacheType, String> {
 /// A number of threads. Zero and less mean all, as in llama.cpp.
 pub(crate) fn threads(text: &str) -> Result<usize, String> {
     match text.parse::<i64>() {
+        Ok(n) if n > MAX_THREADS as i64 => Err(format!("expected at most {MAX_THREADS} threads")),
         Ok(n) if n > 0 => usize::try_from(n).map_err(|error| error.to_string()),
         Ok(_) => Ok(backend::all_threads()),
         Err(_) => Err("expected a number, 0 for all threads of the machine".to_owned()),

@@ -1,5 +1,6 @@
 //! Threads that keep cores busy while something is measured, as another program would.
 
+use puna::cpu::MAX_THREADS;
 use std::{
     hint::black_box,
     sync::{
@@ -10,14 +11,11 @@ use std::{
     time::Duration,
 };
 
-/// Most threads: as many as a plan may have.
-const MOST_THREADS: usize = 1024;
-
 /// A number of busy threads.
 pub(super) fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(count @ 1..=MOST_THREADS) => Ok(count),
-        _ => Err(format!("expected a number of threads, 1 to {MOST_THREADS}")),
+        Ok(count @ 1..=MAX_THREADS) => Ok(count),
+        _ => Err(format!("expected a number of threads, 1 to {MAX_THREADS}")),
     }
 }
 
